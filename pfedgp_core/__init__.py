@@ -1,0 +1,1 @@
+"""The mathematics of pFedGP: kernels, Gibbs sampling, GP trees, objectives, metrics, partitions. Never imports flwr."""

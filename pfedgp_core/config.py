@@ -1,0 +1,177 @@
+"""Settings of a run: the one source of every default, its help text and its range.
+
+`[tool.flwr.app.config]` in pyproject.toml mirrors these defaults (a test compares the two). Keys are kebab-case in
+TOML and on the command line (``local-epochs``, ``gp.kernel``), snake_case here.
+"""
+
+import dataclasses
+import difflib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from pfedgp_core.errors import ConfigError
+
+__all__ = ["GPSettings", "Settings", "describe", "parse_assignment"]
+
+Value = int | float | str | bool
+
+
+def _setting(
+    default: Value, help: str, *, low: float = -math.inf, high: float = math.inf, choices: tuple[str, ...] = ()
+) -> Any:
+    return field(default=default, metadata={"help": help, "low": low, "high": high, "choices": choices})
+
+
+@dataclass(frozen=True)
+class GPSettings:
+    """The Gaussian process at a tree node (keys ``gp.*``)."""
+
+    kernel: str = _setting("rbf", "kernel on the features", choices=("rbf", "matern12", "matern32", "matern52", "linear"))
+    output_scale: float = _setting(8.0, "prior variance of a latent value", low=1e-6, high=1e6)
+    length_scale: float = _setting(1.0, "length scale of the kernel, in units of unit-sphere features", low=1e-6, high=1e6)
+    jitter: float = _setting(1e-3, "added to the diagonal of every kernel matrix", low=1e-8, high=1.0)
+    train_chains: int = _setting(20, "parallel Gibbs chains in training", low=1, high=1000)
+    predict_chains: int = _setting(30, "parallel Gibbs chains in prediction", low=1, high=10000)
+    sweeps: int = _setting(5, "Gibbs sweeps of each chain, from a draw of the prior", low=1, high=10000)
+    holdout: float = _setting(0.5, "share of each node side that the predictive objective holds out", low=0.01, high=0.99)
+    quadrature: int = _setting(32, "Gauss-Hermite nodes for E sigma(f*)", low=4, high=128)
+    link: str = _setting("arith", "node probability", choices=("arith", "chain-geo", "paper-explog"))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that decides a federation's result, apart from the clients' own data."""
+
+    # What is learned
+    dataset: str = _setting("digits", "data set of a simulation; deployed clients bring their own data")
+    data_root: str = _setting("", "folder (or packed file) of the data set; empty = where the data set lies by default")
+    clients: int = _setting(20, "clients that the simulated data set is split over", low=1, high=1_000_000)
+    classes_per_client: int = _setting(2, "distinct classes that each simulated client holds", low=1, high=100_000)
+    variant: str = _setting("full", "GP at each tree node", choices=("full",))
+    objective: str = _setting("predictive", "training objective", choices=("predictive",))
+    network: str = _setting("auto", "kernel network: auto, lenet, mlp, resnet18, mobilenetv2 or package.module:function")
+    feature_dim: int = _setting(84, "width of the features that enter the kernel", low=1, high=4096)
+    # The federation
+    rounds: int = _setting(60, "communication rounds", low=1, high=1_000_000)
+    clients_per_round: int = _setting(5, "clients sampled in each round", low=1, high=1_000_000)
+    aggregation: str = _setting("uniform", "average of the updates: uniform (paper) or by sample count", choices=("uniform", "samples"))
+    evaluate_every: int = _setting(5, "rounds between evaluations on every client's validation data", low=1, high=1_000_000)
+    min_results: int = _setting(1, "good replies that a round needs to change the model", low=1, high=1_000_000)
+    max_failed_rounds: int = _setting(3, "consecutive rounds with too few good replies that end the run", low=1, high=1_000_000)
+    round_timeout: float = _setting(3600.0, "seconds after which a round goes on without the missing replies", low=1e-3, high=1e9)
+    wait_timeout: float = _setting(600.0, "seconds to wait for enough connected clients before the run ends", low=1e-3, high=1e9)
+    # One client's update
+    local_epochs: int = _setting(1, "passes over the client's data in one update", low=1, high=10000)
+    learning_rate: float = _setting(0.05, "step size of SGD", low=1e-9, high=1e3)
+    momentum: float = _setting(0.9, "momentum of SGD, within one update", low=0.0, high=0.9999)
+    weight_decay: float = _setting(1e-3, "weight decay of SGD", low=0.0, high=1e3)
+    clip_norm: float = _setting(50.0, "largest gradient norm of a step", low=1e-6, high=1e9)
+    loss_scale: float = _setting(1.0, "factor on the loss", low=1e-6, high=1e6)
+    loss_normalisation: str = _setting(
+        "node-mean", "sum of node means (node-mean) or mean over all held-out points (point-mean)", choices=("node-mean", "point-mean")
+    )
+    seed: int = _setting(0, "seed of everything random in the run", low=0, high=2**63 - 1)
+    gp: GPSettings = field(default_factory=GPSettings)
+
+    def __post_init__(self) -> None:
+        for owner, prefix in ((self, ""), (self.gp, "gp.")):
+            for f in fields(owner):
+                if f.name != "gp":
+                    _check(prefix + _kebab(f.name), getattr(owner, f.name), f)
+        if self.clients_per_round > self.clients:
+            raise ConfigError(
+                f"clients-per-round = {self.clients_per_round} is more than clients = {self.clients}: lower the first or raise the second."
+            )
+
+    @classmethod
+    def from_run_config(cls, run_config: Mapping[str, Value]) -> "Settings":
+        """Build settings from flat kebab-case keys, as in Flower's ``context.run_config``.
+
+        Missing keys take their default. Integers are accepted where a float is meant.
+
+        Raises
+        ------
+        ConfigError
+            An unknown key, a value of the wrong type, out of range, or not among the choices.
+        """
+        known = _flat_fields()
+        flat: dict[str, Any] = {}
+        nested: dict[str, Any] = {}
+        for key, value in run_config.items():
+            if key not in known:
+                near = difflib.get_close_matches(key, known, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"the keys are: {', '.join(sorted(known))}."
+                raise ConfigError(f"Unknown setting {key!r}: {hint}")
+            f = known[key]
+            if f.type in (float, "float") and isinstance(value, int) and not isinstance(value, bool):
+                value = float(value)
+            (nested if key.startswith("gp.") else flat)[f.name] = value
+        return cls(**flat, gp=GPSettings(**nested))
+
+    def to_run_config(self) -> dict[str, Value]:
+        """Return all settings as flat kebab-case keys; the inverse of ``from_run_config``."""
+        flat = {_kebab(f.name): getattr(self, f.name) for f in fields(self) if f.name != "gp"}
+        return flat | {f"gp.{_kebab(f.name)}": getattr(self.gp, f.name) for f in fields(self.gp)}
+
+    def replace(self, **changes: Any) -> "Settings":
+        """Return a copy with some fields changed (snake_case names)."""
+        return dataclasses.replace(self, **changes)
+
+
+def describe() -> list[tuple[str, Value, str]]:
+    """Return (key, default, help) of every setting, in order."""
+    rows = []
+    for key, f in _flat_fields().items():
+        text = f.metadata["help"]
+        if f.metadata["choices"]:
+            text += " (" + ", ".join(f.metadata["choices"]) + ")"
+        rows.append((key, f.default, text))
+    return rows
+
+
+def parse_assignment(text: str) -> tuple[str, Value]:
+    """Turn ``key=value`` from a command line into a key and a value of the type of the setting's default.
+
+    Raises
+    ------
+    ConfigError
+        No ``=``, an unknown key, or a value that is not of the setting's type.
+    """
+    key, separator, raw = text.partition("=")
+    key, raw = key.strip(), raw.strip()
+    if not separator:
+        raise ConfigError(f"{text!r} is not of the form key=value; write for example rounds=20.")
+    known = _flat_fields()
+    if key not in known:
+        Settings.from_run_config({key: raw})
+    default = known[key].default
+    try:
+        if isinstance(default, bool):
+            return key, {"true": True, "false": False}[raw.lower()]
+        return key, type(default)(raw)
+    except (ValueError, KeyError):
+        wanted = "true or false" if isinstance(default, bool) else {int: "an integer", float: "a number"}[type(default)]
+        raise ConfigError(f"{key} = {raw!r} is not {wanted}; give for example {key}={default}.") from None
+
+
+def _kebab(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def _flat_fields() -> dict[str, dataclasses.Field]:
+    flat = {_kebab(f.name): f for f in fields(Settings) if f.name != "gp"}
+    return flat | {f"gp.{_kebab(f.name)}": f for f in fields(GPSettings)}
+
+
+def _check(key: str, value: Any, f: dataclasses.Field) -> None:
+    kind = type(f.default)
+    if type(value) is not kind:
+        names = {int: "an integer", float: "a number", str: "a text", bool: "true or false"}
+        raise ConfigError(f"{key} = {value!r} is not {names[kind]}; the default is {f.default!r}.")
+    if f.metadata["choices"] and value not in f.metadata["choices"]:
+        raise ConfigError(f"{key} = {value!r} is not known; choose one of: {', '.join(f.metadata['choices'])}.")
+    low, high = f.metadata["low"], f.metadata["high"]
+    if kind in (int, float) and not low <= value <= high:
+        raise ConfigError(f"{key} = {value!r} is out of range; give a value from {low:g} to {high:g}.")
