@@ -1,0 +1,70 @@
+"""The full GP at a tree node: f ~ N(0, K) on the node's own training points (paper, section 4.1)."""
+
+from collections import Counter
+from functools import cached_property
+
+from torch import Tensor
+
+from pfedgp_core import dense, gibbs
+from pfedgp_core.kernels import Kernel
+from pfedgp_core.linalg import safe_cholesky
+from pfedgp_core.streams import Stream
+
+__all__ = ["FullGP"]
+
+
+class FullGP:
+    """Binary GP classifier of one node with Polya-Gamma augmentation.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    inputs : Tensor [n, d]
+        Training features, as they enter the kernel.
+    labels : Tensor [n]
+        1 = left, 0 = right.
+    jitter : float
+        Part of the model: the Gram matrix is K + jitter I, the prior variance of a test latent k** + jitter.
+    counters : Counter, optional
+        Receives the numerical recoveries.
+    """
+
+    def __init__(
+        self, kernel: Kernel, inputs: Tensor, labels: Tensor, jitter: float, counters: Counter[str] | None = None
+    ) -> None:
+        self.kernel, self.inputs, self.jitter, self.counters = kernel, inputs, jitter, counters
+        self.kappa = labels.to(inputs.dtype) - 0.5
+
+    @cached_property
+    def gram(self) -> Tensor:
+        """K + jitter I, [n, n]."""
+        return self.kernel.gram(self.inputs, self.jitter)
+
+    @cached_property
+    def _prior_factor(self) -> Tensor:
+        return safe_cholesky(self.gram.detach(), self.counters)
+
+    def draw_prior(self, chains: int, stream: Stream) -> Tensor:
+        """f ~ N(0, K), [C, n]."""
+        return stream.normal(chains, len(self.kappa), dtype=self.kappa.dtype) @ self._prior_factor.T
+
+    def draw_latents(self, omega: Tensor, stream: Stream) -> tuple[Tensor, Tensor]:
+        """f ~ p(f | omega, y) and an independent draw of the prior, each [C, n]."""
+        return dense.draw_latents(self.gram.detach(), self._prior_factor, omega, self.kappa, stream)
+
+    def sample_omega(self, chains: int, sweeps: int, stream: Stream) -> Tensor:
+        """Posterior draws of omega, one a chain, [C, n]."""
+        return gibbs.run(self, chains, sweeps, stream, self.counters).omega
+
+    def predict(self, test_inputs: Tensor, omega: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance of f* at `test_inputs` [T, d] for every chain, each [C, T]."""
+        k_star_star = self.kernel.diagonal(test_inputs) + self.jitter
+        return dense.predictive(self.gram, self.kernel.cross(self.inputs, test_inputs), k_star_star, omega, self.kappa)
+
+    def log_marginal(self, omega: Tensor) -> Tensor:
+        """log p(y | omega) of every chain, fully normalised, [C]."""
+        return dense.log_marginal(self.gram, omega, self.kappa)
+
+    def posterior(self, omega: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean [C, n] and covariance [C, n, n] of the training latents given omega."""
+        return dense.posterior(self.gram, omega, self.kappa)
