@@ -1,0 +1,56 @@
+"""Evaluation of one client: features, personal classifier, sums of metrics. No prediction leaves the client."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pfedgp_core.classifier import PersonalClassifier
+from pfedgp_core.config import Settings
+from pfedgp_core.datasets import TensorSplit
+from pfedgp_core.features import compute_features
+from pfedgp_core.metrics import MetricSums, metric_sums
+from pfedgp_core.shared import SharedState
+from pfedgp_core.streams import Stream
+from pfedgp_core.timing import PhaseTimer
+
+__all__ = ["EvaluationResult", "evaluate_client"]
+
+
+@dataclass
+class EvaluationResult:
+    """Sums of metrics over the client's points, counters of recoveries, seconds by phase (``network``, ``gp``)."""
+
+    sums: MetricSums
+    counters: Counter[str]
+    seconds: dict[str, float]
+
+
+def evaluate_client(
+    state: SharedState,
+    train: TensorSplit,
+    test: TensorSplit,
+    settings: Settings,
+    stream: Stream,
+    clock: Callable[[], float] = time.perf_counter,
+) -> EvaluationResult:
+    """Fit the personal classifier on `train` under the shared weights and measure it on `test`.
+
+    A test label that the client never trained on has probability 0 and counts as an error. A client without training or
+    without test data gives empty sums (n = 0), never NaN.
+    """
+    if not len(train.labels) or not len(test.labels):
+        return EvaluationResult(MetricSums(), Counter(), {})
+    timer = PhaseTimer(clock)
+    state.eval()
+    with timer.phase("network"):
+        train_features, test_features = (compute_features(state.network, split.inputs) for split in (train, test))
+    with timer.phase("gp"):
+        classifier = PersonalClassifier(settings, stream).fit(train_features, train.labels)
+        probabilities = classifier.predict_proba(test_features)
+    labels = test.labels.cpu().numpy()
+    columns = np.searchsorted(classifier.classes_, labels).clip(max=len(classifier.classes_) - 1)
+    columns = np.where(classifier.classes_[columns] == labels, columns, -1)
+    return EvaluationResult(metric_sums(probabilities, columns), classifier.counters_, dict(timer.seconds))
