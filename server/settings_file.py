@@ -1,0 +1,82 @@
+"""Settings as a TOML file: written by every run, read by ``--config``, mirrored in pyproject.toml."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pfedgp_core.config import Settings, describe
+from pfedgp_core.errors import ConfigError
+
+__all__ = ["dump_settings", "read_settings_file"]
+
+_COMMENT_COLUMN = 32
+
+
+def dump_settings(settings: Settings, table: str = "") -> str:
+    """Render all settings as TOML, one commented line a key.
+
+    The text can be given to ``pfedgp simulate --config`` and to ``flwr run --run-config``.
+
+    Parameters
+    ----------
+    settings : Settings
+        The values to write.
+    table : str (default: "")
+        Dotted name of the table that holds the keys; empty writes them at the top level.
+
+    Returns
+    -------
+    str
+        TOML whose dotted keys are those of ``Settings.to_run_config()``.
+    """
+    values = settings.to_run_config()
+    lines = [f"[{table}]"] if table else []
+    open_group = ""
+    for key, _, text in describe():
+        group, _, name = key.rpartition(".")
+        if group != open_group:
+            lines += ["", f"[{table}.{group}]" if table else f"[{group}]"]
+            open_group = group
+        lines.append(f"{name} = {_toml_value(values[key])}".ljust(_COMMENT_COLUMN) + f" # {text}")
+    return "\n".join(lines) + "\n"
+
+
+def read_settings_file(path: Path) -> dict[str, Any]:
+    """Read a TOML file of settings into flat keys (``gp.kernel``), unchecked.
+
+    Raises
+    ------
+    ConfigError
+        The file cannot be read or is not TOML.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(
+            f"Cannot read the settings file {path} ({error.strerror}): give an existing TOML file."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"The settings file {path} is not UTF-8 text: give a TOML file.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"The settings file {path} is not valid TOML ({error}): correct it.") from error
+    return _flatten(document)
+
+
+def _flatten(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in table.items():
+        if isinstance(value, dict):
+            flat |= _flatten(value, f"{prefix}{name}.")
+        else:
+            flat[prefix + name] = value
+    return flat
+
+
+def _toml_value(value: int | float | str | bool) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        # A JSON string is a TOML string, but for DEL, which only TOML wants escaped.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return repr(value)

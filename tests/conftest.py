@@ -1,0 +1,86 @@
+"""Shared by all tests: a quiet environment, one thread, Flower's task identity, the golden cases."""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+# Flower and ray read these when they are imported, and their child processes inherit them.
+QUIET = {
+    "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
+    "FLWR_DISABLE_UPDATE_CHECK": "1",
+    "FLWR_LOG_LEVEL": "WARNING",
+    "FLWR_TELEMETRY_ENABLED": "0",
+    "MPLBACKEND": "Agg",
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
+for _name, _value in QUIET.items():
+    os.environ.setdefault(_name, _value)
+
+import pytest  # noqa: E402
+import torch  # noqa: E402
+
+# Threads change the order of sums, and with it the last bits that some tests compare.
+torch.set_num_threads(1)
+
+TESTS = Path(__file__).resolve().parent
+FLOWER_TESTS = {"client", "deploy", "server"}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep Flower's files of the test session out of the user's home."""
+    config.stash[_HOME] = None if "FLWR_HOME" in os.environ else tempfile.mkdtemp(prefix="pfedgp-tests-")
+    if config.stash[_HOME]:
+        os.environ["FLWR_HOME"] = config.stash[_HOME]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove what `pytest_configure` made."""
+    if config.stash.get(_HOME, None):
+        shutil.rmtree(config.stash[_HOME], ignore_errors=True)
+        os.environ.pop("FLWR_HOME", None)
+
+
+_HOME = pytest.StashKey[str | None]()
+
+
+@pytest.fixture(autouse=True)
+def flower_task_identity(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let tests of the two apps make messages outside a Flower process; other tests never import Flower."""
+    parts = request.node.path.relative_to(TESTS).parts
+    if parts[0] not in FLOWER_TESTS:
+        yield
+        return
+    from flwr.supercore.task_identity import TaskIdentity
+
+    TaskIdentity.task_id = TaskIdentity.run_id = TaskIdentity.node_id = 1
+    yield
+    # A test may have run a simulation, which leaves the identity of its own run behind.
+    TaskIdentity.task_id = TaskIdentity.run_id = TaskIdentity.node_id = 1
+
+
+class GoldenCases:
+    """Reference values from independent oracles (``tests/golden/golden_public.json``)."""
+
+    def __init__(self, path: Path) -> None:
+        self.cases: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["cases"]
+
+    def topic(self, name: str) -> list[dict[str, Any]]:
+        """All cases of a topic; a topic without cases is a mistake of the caller."""
+        found = [case for case in self.cases if case["topic"] == name]
+        assert found, f"no golden case has the topic {name!r}"
+        return found
+
+    def case(self, case_id: str) -> dict[str, Any]:
+        """The case of this id."""
+        (found,) = [case for case in self.cases if case["id"] == case_id]
+        return found
+
+
+@pytest.fixture(scope="session")
+def golden() -> GoldenCases:
+    """The golden cases, read once a session."""
+    return GoldenCases(TESTS / "golden" / "golden_public.json")
