@@ -1,0 +1,203 @@
+"""Kernels on feature vectors: rbf, Matern 1/2, 3/2, 5/2 and linear.
+
+Scale and length are fixed numbers (paper: 8 and 1) or 0-d tensors that are learned. A training Gram matrix carries
+jitter on its diagonal, a cross kernel never does.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from pfedgp_core.errors import ConfigError
+
+__all__ = ["KERNELS", "RBF", "Kernel", "Linear", "Matern12", "Matern32", "Matern52", "make_kernel", "unit_sphere"]
+
+
+@dataclass(frozen=True)
+class Kernel(ABC):
+    """A covariance function k(x, y) of two feature vectors.
+
+    Parameters
+    ----------
+    output_scale : float or 0-d Tensor
+        S > 0, the prior variance of a latent value.
+    length_scale : float or 0-d Tensor
+        l > 0, the distance over which latent values stay correlated.
+    """
+
+    output_scale: float | Tensor
+    length_scale: float | Tensor
+
+    @abstractmethod
+    def cross(self, X: Tensor, Y: Tensor) -> Tensor:
+        """Return k(x_i, y_j) without jitter. Shapes: X [n, d], Y [m, d] -> [n, m]."""
+
+    @abstractmethod
+    def gram(self, X: Tensor, jitter: float) -> Tensor:
+        """Return k(X, X) + jitter I, symmetric to the bit, its diagonal exactly ``diagonal(X) + jitter``.
+
+        Shapes: X [n, d] -> [n, n].
+        """
+
+    @abstractmethod
+    def diagonal(self, X: Tensor) -> Tensor:
+        """Return k(x_i, x_i) without jitter. Shapes: X [n, d] -> [n]."""
+
+
+class Stationary(Kernel):
+    """A kernel S c(r^2) of the scaled distance r = |x - y| / l, with c(0) = 1.
+
+    r^2 is |x|^2 + |y|^2 - 2 x'y, one matrix product, after both sets are shifted by the mean of one of them (which
+    keeps the digits of rows far from the origin) and clamped at 0.
+    """
+
+    @abstractmethod
+    def correlation(self, squared: Tensor) -> Tensor:
+        """Return c(r^2) elementwise, with a finite gradient at r = 0."""
+
+    def cross(self, X: Tensor, Y: Tensor) -> Tensor:
+        """See ``Kernel.cross``."""
+        shift = Y.detach().mean(0) if len(Y) else 0.0
+        X, Y = (X - shift) / self.length_scale, (Y - shift) / self.length_scale
+        return self.output_scale * self.correlation(_squared_distances(X, Y).clamp_min(0))
+
+    def gram(self, X: Tensor, jitter: float) -> Tensor:
+        """See ``Kernel.gram``."""
+        shift = X.detach().mean(0) if len(X) else 0.0
+        scaled = (X - shift) / self.length_scale
+        squared = _symmetric(_squared_distances(scaled, scaled)).clamp_min(0)
+        squared.fill_diagonal_(0.0)  # rounding would leave about 1e-7 here, which a Matern kernel magnifies
+        gram = self.output_scale * self.correlation(squared)
+        gram.diagonal().add_(jitter)
+        return gram
+
+    def diagonal(self, X: Tensor) -> Tensor:
+        """See ``Kernel.diagonal``."""
+        return X.new_ones(len(X)) * self.output_scale
+
+
+class RBF(Stationary):
+    """S exp(-r^2 / 2), the kernel of the paper."""
+
+    def correlation(self, squared: Tensor) -> Tensor:
+        """See ``Stationary.correlation``."""
+        return (-0.5 * squared).exp_()
+
+
+class Matern12(Stationary):
+    """S exp(-r). Its gradient at r = 0, where it has a cusp, is taken as 0."""
+
+    def correlation(self, squared: Tensor) -> Tensor:
+        """See ``Stationary.correlation``."""
+        return (-_safe_sqrt(squared)).exp_()
+
+
+class Matern32(Stationary):
+    """S (1 + sqrt(3) r) exp(-sqrt(3) r)."""
+
+    def correlation(self, squared: Tensor) -> Tensor:
+        """See ``Stationary.correlation``."""
+        r = _safe_sqrt(3 * squared)
+        return (1 + r) * torch.exp(-r)
+
+
+class Matern52(Stationary):
+    """S (1 + sqrt(5) r + 5 r^2 / 3) exp(-sqrt(5) r)."""
+
+    def correlation(self, squared: Tensor) -> Tensor:
+        """See ``Stationary.correlation``."""
+        r = _safe_sqrt(5 * squared)
+        return (1 + r + (5 / 3) * squared) * torch.exp(-r)
+
+
+class Linear(Kernel):
+    """S x'y. Its Gram matrix has rank d at most, so n > d rows need the jitter. The length scale has no effect."""
+
+    def cross(self, X: Tensor, Y: Tensor) -> Tensor:
+        """See ``Kernel.cross``."""
+        with _float32_products():
+            return self.output_scale * (X @ Y.mT)
+
+    def gram(self, X: Tensor, jitter: float) -> Tensor:
+        """See ``Kernel.gram``."""
+        gram = _symmetric(self.cross(X, X))
+        gram.diagonal().copy_(self.diagonal(X) + jitter)
+        return gram
+
+    def diagonal(self, X: Tensor) -> Tensor:
+        """See ``Kernel.diagonal``."""
+        return self.output_scale * X.square().sum(-1)
+
+
+KERNELS: dict[str, type[Kernel]] = {
+    "rbf": RBF,
+    "matern12": Matern12,
+    "matern32": Matern32,
+    "matern52": Matern52,
+    "linear": Linear,
+}
+
+
+def make_kernel(name: str, output_scale: float | Tensor = 8.0, length_scale: float | Tensor = 1.0) -> Kernel:
+    """Return the kernel of a name in ``KERNELS``.
+
+    Raises
+    ------
+    ConfigError
+        The name is unknown, or a scale given as a number is not positive and finite.
+    """
+    if name not in KERNELS:
+        raise ConfigError(f"gp.kernel = {name!r} is not known; choose one of: {', '.join(KERNELS)}.")
+    for key, value in (("output-scale", output_scale), ("length-scale", length_scale)):
+        if not isinstance(value, Tensor) and not 0 < value < math.inf:
+            raise ConfigError(f"gp.{key} = {value!r} is not a positive number; give for example 1.0.")
+    return KERNELS[name](output_scale, length_scale)
+
+
+def unit_sphere(features: Tensor) -> Tensor:
+    """Divide each row by its length: x / sqrt(|x|^2 + 1e-12). Shapes: [n, d] -> [n, d].
+
+    Smooth everywhere; a zero row stays zero. Its gradient is at most 1e6 times the incoming one, at a zero row.
+    """
+    return features * (features.square().sum(-1, keepdim=True) + 1e-12).rsqrt()
+
+
+def _squared_distances(X: Tensor, Y: Tensor) -> Tensor:
+    """|x_i|^2 + |y_j|^2 - 2 x_i'y_j, which rounding can leave slightly below 0."""
+    lengths = X.square().sum(-1)[:, None] + Y.square().sum(-1)
+    with _float32_products():
+        return torch.addmm(lengths, X, Y.mT, alpha=-2)
+
+
+def _symmetric(matrix: Tensor) -> Tensor:
+    # A product X X' need not be symmetric to the last bit: the two triangles may be summed in different order.
+    return (matrix + matrix.mT) / 2
+
+
+def _safe_sqrt(squared: Tensor) -> Tensor:
+    """Square root whose gradient at 0 is 0 (of the plain one it is infinite, and NaN after the chain rule)."""
+    zero = squared <= 0
+    return squared.masked_fill(zero, 1.0).sqrt().masked_fill(zero, 0.0)
+
+
+@contextmanager
+def _float32_products() -> Iterator[None]:
+    """Keep TF32 (and bfloat16 on a CPU) out of the kernel's matrix product: an error of 1e-3 there is 1e-2 in K.
+
+    The setting is the process's, so it is put back at once. The products of the backward pass keep the process's
+    precision, which is ample for a gradient.
+    """
+    previous = torch.get_float32_matmul_precision()
+    if previous == "highest":  # torch's default
+        yield
+        return
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(previous)
