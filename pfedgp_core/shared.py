@@ -31,7 +31,7 @@ class SharedState(nn.Module):
     @classmethod
     def initial(cls, settings: Settings, input_shape: tuple[int, ...], class_count: int) -> "SharedState":
         """The model before round 1, decided by ``settings.seed`` alone."""
-        generator = Stream(settings.seed, "initial-network").torch
+        generator = Stream(settings.seed, "initial-network").torch_generator
         return cls(build_network(settings.network, input_shape, settings.feature_dim, generator))
 
     def _tensors(self) -> list[Tensor]:

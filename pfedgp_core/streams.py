@@ -51,20 +51,20 @@ class Stream:
         return np.random.default_rng(self._entropy)
 
     @cached_property
-    def torch(self) -> torch.Generator:
+    def torch_generator(self) -> torch.Generator:
         """The torch generator of this stream on its device (advances with use)."""
         return torch.Generator(self.device).manual_seed(self._entropy & 0x7FFF_FFFF_FFFF_FFFF)
 
     def normal(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         """Standard normal draws of the given shape."""
-        return torch.randn(*shape, generator=self.torch, dtype=dtype, device=self.device)
+        return torch.randn(*shape, generator=self.torch_generator, dtype=dtype, device=self.device)
 
     def polya_gamma(self, z: Tensor) -> Tensor:
         """Draw PG(1, z) elementwise. Raises NonFiniteError where z is NaN or infinite."""
         if self.device.type == "cpu":
             return sample_pg(z, self.numpy)
-        return sample_pg_torch(z, self.torch)
+        return sample_pg_torch(z, self.torch_generator)
 
     def permutation(self, n: int) -> Tensor:
         """A random permutation of 0..n-1, int64 on the stream's device."""
-        return torch.randperm(n, generator=self.torch, device=self.device)
+        return torch.randperm(n, generator=self.torch_generator, device=self.device)
