@@ -84,7 +84,7 @@ def _repair(A: Tensor, ok: Tensor, counters: Counter[str]) -> Tensor:
 
 
 def _search(A: Tensor, jitters: tuple[float, ...]) -> tuple[Tensor, Tensor]:
-    """Try each relative jitter on the members of A [k, n, n] still unsolved; return absolute jitters and success [k]."""
+    """Try relative jitters on the members of A [k, n, n] still unsolved. Returns absolute jitters and success, [k]."""
     scale = A.diagonal(dim1=-2, dim2=-1).mean(-1).abs()
     found = torch.zeros_like(scale)
     solved = torch.zeros_like(scale, dtype=torch.bool)
