@@ -1,0 +1,251 @@
+"""The folder of a run: everything a federation leaves behind, written so that a crash never spoils it.
+
+``config.toml``
+    All effective settings, with the run's origin as comments.
+``metrics.jsonl``
+    One JSON object a round, on disk before the next round starts.
+``best/``, ``final/``
+    ``model.safetensors`` (key ``shared``) and ``meta.json``, a readable copy of what its header says.
+``partition.json``
+    Which sample went to which simulated client.
+``clients.csv``, ``summary.json``
+    Results per client and of the whole federation.
+``accuracy.png``, ``reliability.png``
+    Accuracy over rounds; calibration of the final predictions.
+"""
+
+import csv
+import hashlib
+import io
+import json
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_safetensors
+
+from pfedgp_core.config import Settings
+from pfedgp_core.errors import ArtefactError, NonFiniteError
+from pfedgp_core.metrics import MetricSums
+from server.files import append_line, explained, write_new, write_whole
+from server.settings_file import dump_settings
+
+__all__ = ["CLIENT_COLUMNS", "MODEL_KEY", "RunFolder", "check_new_folder", "load_model"]
+
+MODEL_KEY = "shared"
+CLIENT_COLUMNS = (
+    "name",
+    "classes",
+    "n_train",
+    "n_test",
+    "rounds_trained",
+    "last_trained_round",
+    "accuracy",
+    "nll",
+    "ece",
+    "brier",
+)
+_MARKS_OF_A_RUN = ("config.toml", "metrics.jsonl", "summary.json", "best", "final")
+_log = logging.getLogger("pfedgp")
+
+
+class Partitioned(Protocol):
+    """What `RunFolder.write_partition` needs of a partition."""
+
+    def to_json(self) -> str:
+        """Return the partition as one JSON text."""
+
+
+class RunFolder:
+    """Writes the artefacts of one run. Make it with `create`; each method raises ArtefactError where writing fails."""
+
+    def __init__(self, path: Path, run_info: Mapping[str, Any]) -> None:
+        self.path, self.run_info = path, dict(run_info)
+
+    @classmethod
+    def create(cls, path: Path, settings: Settings, run_info: Mapping[str, Any]) -> "RunFolder":
+        """Make the folder of a new run and write its settings.
+
+        Parameters
+        ----------
+        path : Path
+            The run's own folder; may exist, but must not hold a run.
+        settings : Settings
+            The effective settings.
+        run_info : mapping
+            Origin of the run (versions, command, ...): comments of ``config.toml``, and ``run`` in ``summary.json``.
+
+        Raises
+        ------
+        ArtefactError
+            The folder holds a run already, or cannot be written.
+        """
+        _refuse_used(path)
+        # As JSON, a value with line breaks stays on its line, where it cannot pass for a setting.
+        origin = "".join(f"# {key}: {_to_json(value, f'run info {key}')}\n" for key, value in run_info.items())
+        head = "# Settings of a pFedGP run. Repeat it with: pfedgp simulate --config THIS_FILE\n"
+        with explained(path):
+            path.mkdir(parents=True, exist_ok=True)
+        if not write_new(path / "config.toml", f"{head}{origin}\n{dump_settings(settings)}"):
+            raise _used(path)
+        return cls(path, run_info)
+
+    def append_round(self, record: Mapping[str, Any]) -> None:
+        """Add a line to ``metrics.jsonl``, on disk when this returns.
+
+        Raises
+        ------
+        NonFiniteError
+            The record holds NaN or infinity; the file is left as it was.
+        """
+        append_line(self.path / "metrics.jsonl", _to_json(record, f"record of round {record.get('round')}"))
+
+    def save_model(self, which: Literal["best", "final"], vector: np.ndarray, meta: Mapping[str, Any]) -> None:
+        """Replace the best or final model in one step; a crash leaves the former model whole.
+
+        Parameters
+        ----------
+        which : {"best", "final"}
+            Name of the folder below the run.
+        vector : float32 [P]
+            The shared vector.
+        meta : mapping
+            What a reader needs to use the vector (round, class names, network, ...), JSON values only.
+
+        Raises
+        ------
+        NonFiniteError
+            The vector or the meta data hold NaN or infinity.
+        """
+        if vector.dtype != np.float32 or vector.ndim != 1:
+            raise ArtefactError(f"The {which} model is {vector.dtype} {list(vector.shape)}: give a float32 vector.")
+        if not np.isfinite(vector).all():
+            raise NonFiniteError(f"The {which} model holds NaN or infinity, so it is not saved; lower learning-rate.")
+        # The header travels inside the model, so no crash can leave a model beside the description of another.
+        header = {"meta": _to_json(meta, f"meta of the {which} model"), "sha256": _checksum(vector)}
+        folder = self.path / which
+        with explained(folder):
+            folder.mkdir(exist_ok=True)
+        write_whole(folder / "model.safetensors", to_safetensors({MODEL_KEY: vector.copy()}, metadata=header))
+        write_whole(folder / "meta.json", json.dumps(json.loads(header["meta"]), indent=2) + "\n")
+
+    def write_partition(self, partition: Partitioned) -> None:
+        """Write ``partition.json``."""
+        write_whole(self.path / "partition.json", partition.to_json() + "\n")
+
+    def write_clients(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write ``clients.csv``: a line a client; classes are joined by ``;``, a missing number is ``n/a``."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(CLIENT_COLUMNS)
+        for row in rows:
+            cells = [";".join(row[c]) if c == "classes" else row[c] for c in CLIENT_COLUMNS]
+            writer.writerow(["n/a" if cell is None else cell for cell in cells])
+        write_whole(self.path / "clients.csv", text.getvalue())
+
+    def write_summary(self, summary: Mapping[str, Any]) -> None:
+        """Write ``summary.json``; a run without it was cut off."""
+        text = _to_json({**summary, "run": self.run_info}, "summary", indent=2)
+        write_whole(self.path / "summary.json", text + "\n")
+
+    def write_plots(self, history: Sequence[Mapping[str, Any]], sums: MetricSums) -> None:
+        """Draw ``accuracy.png`` and ``reliability.png``; a picture that fails is a warning, not a failed run."""
+        for name in ("accuracy", "reliability"):
+            try:
+                from server import plots
+
+                image = plots.accuracy_png(history) if name == "accuracy" else plots.reliability_png(sums)
+                write_whole(self.path / f"{name}.png", image)
+            except Exception as error:
+                _log.warning("The picture %s.png could not be made (%s: %s).", name, type(error).__name__, error)
+
+
+def load_model(path: Path) -> tuple[np.ndarray, dict[str, Any]]:
+    """Read a model that `RunFolder.save_model` wrote.
+
+    Parameters
+    ----------
+    path : Path
+        The folder ``best`` or ``final`` of a run.
+
+    Returns
+    -------
+    vector : float32 [P]
+    meta : dict
+
+    Raises
+    ------
+    ArtefactError
+        There is no model, or it is damaged.
+    """
+    file = path / "model.safetensors"
+    if not file.is_file():
+        raise ArtefactError(f"There is no model in {path}: give the folder 'best' or 'final' of a run.")
+    try:
+        with safe_open(file, framework="numpy") as model:
+            vector, header = model.get_tensor(MODEL_KEY), model.metadata() or {}
+        meta = json.loads(header["meta"])
+        intact = vector.dtype == np.float32 and vector.ndim == 1 and header["sha256"] == _checksum(vector)
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        raise ArtefactError(f"The model {file} is damaged ({error}): restore it from a copy or run again.") from error
+    if not intact or not isinstance(meta, dict):
+        raise ArtefactError(f"The model {file} is damaged (checksum differs): restore it from a copy or run again.")
+    return vector, meta
+
+
+def check_new_folder(path: Path) -> None:
+    """Find out before a run whether its folder can be made and written, leaving nothing behind.
+
+    Raises
+    ------
+    ArtefactError
+        The folder holds a run already, or cannot be written.
+    """
+    _refuse_used(path)
+    made = [folder for folder in (path, *path.parents) if not folder.exists()]
+    probe = path / f".probe-{os.getpid()}"
+    try:
+        with explained(path):
+            path.mkdir(parents=True, exist_ok=True)
+            probe.write_bytes(b"pfedgp")
+            probe.unlink()
+    finally:
+        for folder in made:
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
+
+
+def _refuse_used(path: Path) -> None:
+    with explained(path):
+        if path.exists() and not path.is_dir():
+            raise ArtefactError(f"{path} is a file: give a folder that does not exist yet with --out.")
+        if any((path / name).exists() for name in _MARKS_OF_A_RUN):
+            raise _used(path)
+
+
+def _used(path: Path) -> ArtefactError:
+    return ArtefactError(f"The folder {path} already holds a run: give another one with --out, or move it away.")
+
+
+def _checksum(vector: np.ndarray) -> str:
+    return hashlib.sha256(vector.tobytes()).hexdigest()
+
+
+def _to_json(value: Any, what: str, indent: int | None = None) -> str:
+    try:
+        return json.dumps(value, indent=indent, allow_nan=False, default=_plain)
+    except ValueError as error:
+        raise NonFiniteError(f"The {what} holds NaN or infinity; use null for a number that does not exist.") from error
+
+
+def _plain(value: Any) -> Any:
+    """Return Python's form of numpy's numbers and arrays, and of paths."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")

@@ -1,0 +1,154 @@
+"""What a person sees of a run: settings at the start, a line a round, tables at the end; plain ASCII."""
+
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from pfedgp_core.config import Settings
+
+__all__ = ["ConsoleReporter"]
+
+_MOST_ROWS = 100  # of the table per client; the rest is in clients.csv
+_WIDEST_CELL = 40
+
+
+class ConsoleReporter:
+    """Prints one run. Call `start` once, `round` after each round, `finish` once.
+
+    Parameters
+    ----------
+    stream : text stream, optional
+        Where to print (default: standard output at the time of printing).
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream
+        self._rounds = 0
+        self._counters: Counter[str] = Counter()
+
+    def start(self, settings: Settings, n_clients: int, path: Path) -> None:
+        """Print the effective settings as a small tree."""
+        s, gp = settings, settings.gp
+        self._rounds = s.rounds
+        rows = {
+            "data": f"{s.dataset}, {s.classes_per_client} classes per client",
+            "clients": f"{n_clients}, {s.clients_per_round} sampled in each round",
+            "rounds": f"{s.rounds}, validation every {s.evaluate_every}, {s.aggregation} average",
+            "model": f"{s.variant} GP, {s.objective} objective, network {s.network}, {s.feature_dim} features",
+            "kernel": f"{gp.kernel}, output scale {gp.output_scale:g}, length scale {gp.length_scale:g}",
+            "sampler": f"{gp.sweeps} sweeps, {gp.train_chains} chains in training, {gp.predict_chains} in prediction",
+            "update": f"{s.local_epochs} local epochs, learning rate {s.learning_rate:g}, momentum {s.momentum:g}",
+            "seed": f"{s.seed}",
+            "folder": f"{path}",
+        }
+        self._print("pFedGP")
+        for number, (name, text) in enumerate(rows.items(), start=1):
+            self._print(f"{'`--' if number == len(rows) else '|--'} {name:<8} {text}")
+
+    def round(self, record: Mapping[str, Any]) -> None:
+        """Print one line, and a second one naming the clients that failed."""
+        width = len(str(self._rounds))
+        failed = record["failed"]
+        seconds = record["seconds"]
+        parts = [
+            f"round {record['round']:>{width}}/{self._rounds}",
+            f"{record['ok']} ok",
+            f"{len(failed)} failed",
+            f"loss {_number(record['train_loss'])}",
+            f"val acc {_percent(record['validation_accuracy'])}",
+            _duration(seconds["round"]),
+            f"ETA {_duration(seconds.get('eta'))}",
+        ]
+        if record.get("best"):
+            parts.append("best so far")
+        self._print("  ".join(parts))
+        if failed:
+            reasons = ", ".join(f"{name} ({_shortened(reason, 120)})" for name, reason in sorted(failed.items()))
+            self._print(f"  failed: {reasons}")
+        self._counters.update(record.get("counters") or {})
+
+    def finish(self, rows: Sequence[Mapping[str, Any]], summary: Mapping[str, Any], path: Path) -> None:
+        """Print the table per client, the federation's own line and, last, where the artefacts are."""
+        self._print("")
+        for line in _table([_cells(row) for row in rows[:_MOST_ROWS]]):
+            self._print(line)
+        if len(rows) > _MOST_ROWS:
+            self._print(f"... and {len(rows) - _MOST_ROWS} more clients in clients.csv")
+        events = {name: count for name, count in sorted(self._counters.items()) if count}
+        if events:
+            self._print("counters: " + ", ".join(f"{name} {count}" for name, count in events.items()))
+        numbers = "  ".join(f"{name} {_number(summary.get(name))}" for name in ("ece", "mce", "nll", "brier"))
+        self._print("")
+        self._print(f"federated  accuracy {_percent(summary.get('accuracy'))}  {numbers}")
+        self._print(
+            f"           {summary.get('status', 'ended')} after {summary.get('rounds', 0)} rounds, "
+            f"{summary.get('clients', len(rows))} clients, best round {_text(summary.get('best_round'))}, "
+            f"{_duration(summary.get('seconds'))}"
+        )
+        self._print(f"{path}")
+
+    def _print(self, line: str) -> None:
+        # Names of clients and classes may hold any character; a hospital's terminal or log may not show them.
+        plain = line.encode("ascii", "backslashreplace").decode("ascii")
+        print(plain, file=self._stream or sys.stdout, flush=True)
+
+
+_COLUMNS = ("client", "classes", "train", "test", "rounds", "last", "accuracy", "nll", "ece", "brier")
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        _shortened(str(row["name"]), _WIDEST_CELL),
+        _shortened(", ".join(row["classes"]), _WIDEST_CELL),
+        _text(row["n_train"]),
+        _text(row["n_test"]),
+        _text(row["rounds_trained"]),
+        _text(row["last_trained_round"]),
+        _percent(row["accuracy"]),
+        _number(row["nll"]),
+        _number(row["ece"]),
+        _number(row["brier"]),
+    )
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Align the columns: names to the left, numbers to the right."""
+    plain = [tuple(cell.encode("ascii", "backslashreplace").decode("ascii") for cell in row) for row in rows]
+    widths = [max(len(row[i]) for row in [_COLUMNS, *plain]) for i in range(len(_COLUMNS))]
+    lines = []
+    for row in [_COLUMNS, *plain]:
+        left = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)]
+        right = [cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True)]
+        lines.append("  ".join(left + right).rstrip())
+    return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
+
+
+def _text(value: Any) -> str:
+    return "n/a" if value is None else str(value)
+
+
+def _number(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.3f}"
+
+
+def _percent(value: float | None) -> str:
+    return "n/a" if value is None else f"{100 * value:.1f} %"
+
+
+def _duration(seconds: float | None) -> str:
+    if seconds is None:
+        return "n/a"
+    if seconds < 10:
+        return f"{seconds:.2f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def _shortened(text: str, width: int) -> str:
+    line = " ".join(str(text).split())
+    return line if len(line) <= width else line[: width - 3] + "..."
