@@ -1,0 +1,74 @@
+"""The average of the clients' shared vectors: uniform, as in the paper, or weighted by sample counts."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pfedgp_core.errors import DataError
+
+__all__ = ["average"]
+
+
+def average(vectors: Sequence[np.ndarray], weights: Sequence[float] | None = None) -> np.ndarray:
+    """Return sum_i w_i theta_i / sum_i w_i; summed in float64, rounded once.
+
+    The sum runs in the given order. Callers that want results that do not depend on which client answers first
+    sort the vectors by client name.
+
+    Parameters
+    ----------
+    vectors : sequence of float arrays [P]
+        One vector per client; all of one shape.
+    weights : sequence of float, optional
+        Positive weights, for example sample counts; default: all equal (the paper's "uniform weight", appendix
+        "Hyperparameter tuning").
+
+    Returns
+    -------
+    numpy.ndarray, float32 [P]
+
+    Raises
+    ------
+    DataError
+        No vector, vectors of different shapes, a vector or weight that is not finite, a weight that is not positive,
+        or an average beyond the range of float32.
+    """
+    if len(vectors) == 0:
+        raise DataError("There is no vector to average; wait for at least one client's update.")
+    scale = _normalised(weights, len(vectors))
+    shape = np.shape(vectors[0])
+    total = np.zeros(shape, dtype=np.float64)
+    for i, (vector, weight) in enumerate(zip(vectors, scale, strict=True)):
+        array = np.asarray(vector)
+        if array.dtype.kind not in "fiu":
+            raise DataError(f"Vector {i} holds {array.dtype}; send floating point numbers.")
+        if array.shape != shape:
+            raise DataError(
+                f"Vector {i} has shape {list(array.shape)}, vector 0 has {list(shape)}; "
+                f"all clients must train the same network."
+            )
+        if not np.isfinite(array).all():
+            raise DataError(f"Vector {i} holds NaN or infinity; leave that client out of the average.")
+        total += weight * array.astype(np.float64)
+    with np.errstate(over="ignore"):
+        result = total.astype(np.float32)
+    if not np.isfinite(result).all():
+        raise DataError("The average is beyond the range of float32; lower the learning rate of the clients.")
+    return result
+
+
+def _normalised(weights: Sequence[float] | None, n: int) -> np.ndarray:
+    """Return weights that sum to 1, float64 [n]."""
+    if weights is None:
+        return np.full(n, 1.0 / n)
+    if len(weights) != n:
+        raise DataError(f"There are {len(weights)} weights for {n} vectors; give one weight per vector.")
+    array = np.asarray(weights, dtype=np.float64)
+    bad = np.flatnonzero(~(np.isfinite(array) & (array > 0)))
+    if bad.size:
+        raise DataError(
+            f"Weight {bad[0]} is {array[bad[0]]:g}; give positive finite weights and leave out empty clients."
+        )
+    # Dividing by the largest first keeps the sum finite.
+    array = array / array.max()
+    return array / array.sum()
