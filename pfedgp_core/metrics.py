@@ -5,7 +5,7 @@ Confidence is the largest probability; the 15 bins of the calibration errors are
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ _EDGE = 1e-6  # a float32 confidence that stands for an edge may lie this much a
 
 @dataclass(eq=False)
 class MetricSums:
-    """Sums over samples; adding two of them gives those of the pooled samples.
+    """Sums over samples, by default over none; adding two of them gives those of the pooled samples.
 
     Parameters
     ----------
@@ -44,17 +44,17 @@ class MetricSums:
         Per confidence bin: samples, sum of confidences, correct samples.
     """
 
-    n: int
-    correct: int
-    nll_sum: float
-    brier_sum: float
-    bin_count: np.ndarray
-    bin_confidence: np.ndarray
-    bin_correct: np.ndarray
+    n: int = 0
+    correct: int = 0
+    nll_sum: float = 0.0
+    brier_sum: float = 0.0
+    bin_count: np.ndarray = field(default_factory=lambda: np.zeros(BINS, np.int64))
+    bin_confidence: np.ndarray = field(default_factory=lambda: np.zeros(BINS))
+    bin_correct: np.ndarray = field(default_factory=lambda: np.zeros(BINS, np.int64))
 
     @classmethod
     def zero(cls, bins: int = BINS) -> "MetricSums":
-        """Return the sums over no sample: the start of a pool."""
+        """Return the sums over no sample, with any number of bins."""
         return cls(0, 0, 0.0, 0.0, np.zeros(bins, np.int64), np.zeros(bins), np.zeros(bins, np.int64))
 
     def __add__(self, other: "MetricSums") -> "MetricSums":

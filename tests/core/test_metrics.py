@@ -124,7 +124,8 @@ def test_no_sample_is_none_and_never_nan():
         summary = summarise(sums)
         assert summary.pop("n") == 0
         assert set(summary) == {"accuracy", "nll", "brier", "ece", "mce"} and set(summary.values()) == {None}
-    assert calibration_curve(MetricSums.zero()).accuracy == [None] * 15
+    assert MetricSums() == MetricSums.zero()
+    assert calibration_curve(MetricSums()).accuracy == [None] * 15
 
 
 @settings(deadline=None)
