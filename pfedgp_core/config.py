@@ -28,14 +28,20 @@ def _setting(
 class GPSettings:
     """The Gaussian process at a tree node (keys ``gp.*``)."""
 
-    kernel: str = _setting("rbf", "kernel on the features", choices=("rbf", "matern12", "matern32", "matern52", "linear"))
+    kernel: str = _setting(
+        "rbf", "kernel on the features", choices=("rbf", "matern12", "matern32", "matern52", "linear")
+    )
     output_scale: float = _setting(8.0, "prior variance of a latent value", low=1e-6, high=1e6)
-    length_scale: float = _setting(1.0, "length scale of the kernel, in units of unit-sphere features", low=1e-6, high=1e6)
+    length_scale: float = _setting(
+        1.0, "length scale of the kernel, in units of unit-sphere features", low=1e-6, high=1e6
+    )
     jitter: float = _setting(1e-3, "added to the diagonal of every kernel matrix", low=1e-8, high=1.0)
     train_chains: int = _setting(20, "parallel Gibbs chains in training", low=1, high=1000)
     predict_chains: int = _setting(30, "parallel Gibbs chains in prediction", low=1, high=10000)
     sweeps: int = _setting(5, "Gibbs sweeps of each chain, from a draw of the prior", low=1, high=10000)
-    holdout: float = _setting(0.5, "share of each node side that the predictive objective holds out", low=0.01, high=0.99)
+    holdout: float = _setting(
+        0.5, "share of each node side that the predictive objective holds out", low=0.01, high=0.99
+    )
     quadrature: int = _setting(32, "Gauss-Hermite nodes for E sigma(f*)", low=4, high=128)
     link: str = _setting("arith", "node probability", choices=("arith", "chain-geo", "paper-explog"))
 
@@ -51,17 +57,29 @@ class Settings:
     classes_per_client: int = _setting(2, "distinct classes that each simulated client holds", low=1, high=100_000)
     variant: str = _setting("full", "GP at each tree node", choices=("full",))
     objective: str = _setting("predictive", "training objective", choices=("predictive",))
-    network: str = _setting("auto", "kernel network: auto, lenet, mlp, resnet18, mobilenetv2 or package.module:function")
+    network: str = _setting(
+        "auto", "kernel network: auto, lenet, mlp, resnet18, mobilenetv2 or package.module:function"
+    )
     feature_dim: int = _setting(84, "width of the features that enter the kernel", low=1, high=4096)
     # The federation
     rounds: int = _setting(60, "communication rounds", low=1, high=1_000_000)
     clients_per_round: int = _setting(5, "clients sampled in each round", low=1, high=1_000_000)
-    aggregation: str = _setting("uniform", "average of the updates: uniform (paper) or by sample count", choices=("uniform", "samples"))
-    evaluate_every: int = _setting(5, "rounds between evaluations on every client's validation data", low=1, high=1_000_000)
+    aggregation: str = _setting(
+        "uniform", "average of the updates: uniform (paper) or by sample count", choices=("uniform", "samples")
+    )
+    evaluate_every: int = _setting(
+        5, "rounds between evaluations on every client's validation data", low=1, high=1_000_000
+    )
     min_results: int = _setting(1, "good replies that a round needs to change the model", low=1, high=1_000_000)
-    max_failed_rounds: int = _setting(3, "consecutive rounds with too few good replies that end the run", low=1, high=1_000_000)
-    round_timeout: float = _setting(3600.0, "seconds after which a round goes on without the missing replies", low=1e-3, high=1e9)
-    wait_timeout: float = _setting(600.0, "seconds to wait for enough connected clients before the run ends", low=1e-3, high=1e9)
+    max_failed_rounds: int = _setting(
+        3, "consecutive rounds with too few good replies that end the run", low=1, high=1_000_000
+    )
+    round_timeout: float = _setting(
+        3600.0, "seconds after which a round goes on without the missing replies", low=1e-3, high=1e9
+    )
+    wait_timeout: float = _setting(
+        600.0, "seconds to wait for enough connected clients before the run ends", low=1e-3, high=1e9
+    )
     # One client's update
     local_epochs: int = _setting(1, "passes over the client's data in one update", low=1, high=10000)
     learning_rate: float = _setting(0.05, "step size of SGD", low=1e-9, high=1e3)
@@ -70,7 +88,9 @@ class Settings:
     clip_norm: float = _setting(50.0, "largest gradient norm of a step", low=1e-6, high=1e9)
     loss_scale: float = _setting(1.0, "factor on the loss", low=1e-6, high=1e6)
     loss_normalisation: str = _setting(
-        "node-mean", "sum of node means (node-mean) or mean over all held-out points (point-mean)", choices=("node-mean", "point-mean")
+        "node-mean",
+        "sum of node means (node-mean) or mean over all held-out points (point-mean)",
+        choices=("node-mean", "point-mean"),
     )
     seed: int = _setting(0, "seed of everything random in the run", low=0, high=2**63 - 1)
     gp: GPSettings = field(default_factory=GPSettings)
@@ -82,7 +102,8 @@ class Settings:
                     _check(prefix + _kebab(f.name), getattr(owner, f.name), f)
         if self.clients_per_round > self.clients:
             raise ConfigError(
-                f"clients-per-round = {self.clients_per_round} is more than clients = {self.clients}: lower the first or raise the second."
+                f"clients-per-round = {self.clients_per_round} is more than clients = {self.clients}: "
+                "lower the first or raise the second."
             )
 
     @classmethod
@@ -106,7 +127,7 @@ class Settings:
                 raise ConfigError(f"Unknown setting {key!r}: {hint}")
             f = known[key]
             if f.type in (float, "float") and isinstance(value, int) and not isinstance(value, bool):
-                value = float(value)
+                value = _float(value)
             (nested if key.startswith("gp.") else flat)[f.name] = value
         return cls(**flat, gp=GPSettings(**nested))
 
@@ -122,12 +143,12 @@ class Settings:
 
 def describe() -> list[tuple[str, Value, str]]:
     """Return (key, default, help) of every setting, in order."""
-    rows = []
+    rows: list[tuple[str, Value, str]] = []
     for key, f in _flat_fields().items():
         text = f.metadata["help"]
         if f.metadata["choices"]:
             text += " (" + ", ".join(f.metadata["choices"]) + ")"
-        rows.append((key, f.default, text))
+        rows.append((key, _default(f), text))
     return rows
 
 
@@ -146,7 +167,7 @@ def parse_assignment(text: str) -> tuple[str, Value]:
     known = _flat_fields()
     if key not in known:
         Settings.from_run_config({key: raw})
-    default = known[key].default
+    default = _default(known[key])
     try:
         if isinstance(default, bool):
             return key, {"true": True, "false": False}[raw.lower()]
@@ -160,13 +181,26 @@ def _kebab(name: str) -> str:
     return name.replace("_", "-")
 
 
+def _default(f: dataclasses.Field) -> Value:
+    default = f.default
+    assert isinstance(default, int | float | str | bool)  # _setting gives every field one
+    return default
+
+
+def _float(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf  # out of every range
+
+
 def _flat_fields() -> dict[str, dataclasses.Field]:
     flat = {_kebab(f.name): f for f in fields(Settings) if f.name != "gp"}
     return flat | {f"gp.{_kebab(f.name)}": f for f in fields(GPSettings)}
 
 
 def _check(key: str, value: Any, f: dataclasses.Field) -> None:
-    kind = type(f.default)
+    kind = type(_default(f))
     if type(value) is not kind:
         names = {int: "an integer", float: "a number", str: "a text", bool: "true or false"}
         raise ConfigError(f"{key} = {value!r} is not {names[kind]}; the default is {f.default!r}.")
