@@ -210,7 +210,8 @@ def _find(name: str, input_shape: tuple[int, ...]) -> Builder:
     if name == "auto":
         if len(input_shape) not in (1, 3):
             raise ConfigError(
-                f"network = 'auto' cannot take inputs of shape {_text(input_shape)}, only images and vectors; set network='mlp'."
+                f"network = 'auto' takes images and vectors, but inputs have shape {_text(input_shape)}; "
+                "set network='mlp'."
             )
         name = "lenet" if len(input_shape) == 3 else "mlp"
     if name in NETWORKS:
