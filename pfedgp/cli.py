@@ -1,0 +1,141 @@
+"""The command ``pfedgp VERB``: picks the verb, and turns every failure into one sentence and an exit code.
+
+0 success, 1 failed run, 2 mistake in the command, its settings or its data, 130 stopped with Ctrl-C.
+"""
+
+import argparse
+import difflib
+import importlib
+import os
+import re
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from typing import NamedTuple, NoReturn
+
+from pfedgp import __version__
+from pfedgp_core.errors import ArtefactError, ConfigError, DataError, PFedGPError
+
+__all__ = ["main"]
+
+DEBUG = "PFEDGP_DEBUG"
+
+
+class Verb(NamedTuple):
+    """A verb of the command line; its module is imported only once it was chosen."""
+
+    module: str
+    summary: str
+    example: str
+
+
+VERBS = {
+    "simulate": Verb(
+        "pfedgp.commands.simulate",
+        "train a federation of simulated clients on this machine",
+        "pfedgp simulate --dataset digits --clients 20 --rounds 60 --seed 1 --set gp.sweeps=10",
+    ),
+    "deploy-local": Verb(
+        "pfedgp.deploy_local",
+        "run the same app as separate Flower processes that talk gRPC over TLS on this machine",
+        "pfedgp deploy-local",
+    ),
+    "settings": Verb(
+        "pfedgp.commands.settings",
+        "list every setting with its default and meaning",
+        "pfedgp settings --toml > my-settings.toml",
+    ),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments without the program's name (default: those of the process).
+    """
+    try:
+        return _dispatch(list(sys.argv[1:] if argv is None else argv))
+    except PFedGPError as error:
+        if os.environ.get(DEBUG) == "1":
+            raise
+        _say(str(error))
+        return 2 if isinstance(error, ConfigError | DataError | ArtefactError) else 1
+    except KeyboardInterrupt:
+        _say("Stopped.")
+        return 130
+    except BrokenPipeError:
+        # The reader of our output left (as in `pfedgp settings | head`); nothing can be printed any more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except Exception as error:
+        if os.environ.get(DEBUG) == "1":
+            raise
+        _say(f"Unexpected {type(error).__name__}: {_one_line(error)} (details in {_write_traceback()}).")
+        return 1
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are one sentence with a remedy, like every other error of the command."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of printing the usage and leaving the process."""
+        options = [option for action in self._actions for option in action.option_strings]
+        wrong = re.search(r"unrecognized arguments: (--[^\s=]+)", message)
+        near = difflib.get_close_matches(wrong[1], options, n=1) if wrong else []
+        remedy = f"did you mean {near[0]}?" if near else f"see {self.prog} --help."
+        raise ConfigError(f"{message[0].upper()}{message[1:]}: {remedy}")
+
+
+def _dispatch(argv: list[str]) -> int:
+    if argv and argv[0] in VERBS:
+        name, verb = argv[0], VERBS[argv[0]]
+        parser = Parser(
+            prog=f"pfedgp {name}",
+            description=f"{verb.summary[0].upper()}{verb.summary[1:]}.",
+            epilog=f"example: {verb.example}",
+            allow_abbrev=False,
+        )
+        module = importlib.import_module(verb.module)
+        module.add_arguments(parser)
+        return module.main(parser.parse_args(argv[1:]))
+
+    if argv and not argv[0].startswith("-"):
+        near = difflib.get_close_matches(argv[0], VERBS, n=1)
+        remedy = f"did you mean {near[0]!r}?" if near else f"the verbs are: {', '.join(VERBS)}."
+        raise ConfigError(f"Unknown verb {argv[0]!r}: {remedy}")
+    width = max(map(len, VERBS))
+    listed = "\n".join(f"  {name:<{width}}  {verb.summary}" for name, verb in VERBS.items())
+    parser = Parser(
+        prog="pfedgp",
+        usage="pfedgp [--version] [--help] VERB ...",
+        description=f"Personalised federated learning with Gaussian processes.\n\nverbs:\n{listed}",
+        epilog=f"see the options of a verb with: pfedgp VERB --help\nexample: {VERBS['simulate'].example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"pfedgp {__version__}")
+    parser.parse_args(argv)
+    parser.print_help()
+    return 0
+
+
+def _say(sentence: str) -> None:
+    print(f"pfedgp: {sentence}", file=sys.stderr, flush=True)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300] or "no message"
+
+
+def _write_traceback() -> str:
+    """Keep the traceback of the exception being handled in a file, and return where."""
+    try:
+        with tempfile.NamedTemporaryFile("w", prefix="pfedgp-error-", suffix=".log", delete=False) as file:
+            traceback.print_exc(file=file)
+            return file.name
+    except OSError:
+        return f"no file, the disk cannot be written; repeat with {DEBUG}=1"

@@ -1,0 +1,122 @@
+"""The console report: one ASCII line a round, aligned tables, the path last."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pfedgp_core.config import Settings
+from server.reporting import ConsoleReporter
+
+RECORD: dict[str, Any] = {
+    "round": 5,
+    "sampled": ["client-00", "client-07"],
+    "ok": 2,
+    "failed": {},
+    "train_loss": 0.1234,
+    "validation_accuracy": 0.969,
+    "validation_ece": 0.01,
+    "best": False,
+    "counters": {},
+    "bytes_sent": 10,
+    "bytes_received": 20,
+    "seconds": {"round": 0.41, "train": 0.3, "evaluate": 0.1, "network": 0.0, "gp": 0.2, "eta": 20.0},
+}
+ROW: dict[str, Any] = {
+    "name": "client-00",
+    "classes": ["3", "8"],
+    "n_train": 120,
+    "n_test": 30,
+    "rounds_trained": 4,
+    "last_trained_round": 59,
+    "accuracy": 0.9667,
+    "nll": 0.12,
+    "ece": 0.034,
+    "brier": 0.05,
+}
+SUMMARY: dict[str, Any] = {
+    "status": "completed",
+    "accuracy": 0.97,
+    "ece": 0.012,
+    "mce": 0.2,
+    "nll": 0.1,
+    "brier": 0.05,
+    "rounds": 60,
+    "clients": 20,
+    "best_round": 45,
+    "seconds": 31.0,
+}
+
+
+@pytest.fixture
+def out() -> io.StringIO:
+    return io.StringIO()
+
+
+@pytest.fixture
+def reporter(out: io.StringIO) -> ConsoleReporter:
+    reporter = ConsoleReporter(out)
+    reporter.start(Settings(), 20, Path("/runs/a"))
+    out.truncate(0)
+    out.seek(0)
+    return reporter
+
+
+def test_start_shows_the_effective_settings(out: io.StringIO) -> None:
+    ConsoleReporter(out).start(Settings(seed=42, network="mlp"), 20, Path("/runs/a"))
+    lines = out.getvalue().splitlines()
+    assert lines[0] == "pFedGP" and lines[-1] == "`-- folder   /runs/a"
+    assert all(line.startswith("|-- ") for line in lines[1:-1])
+    assert "|-- seed     42" in lines and "network mlp" in out.getvalue()
+
+
+def test_a_good_round_is_one_line(reporter: ConsoleReporter, out: io.StringIO) -> None:
+    reporter.round(RECORD)
+    assert out.getvalue() == "round  5/60  2 ok  0 failed  loss 0.123  val acc 96.9 %  0.41 s  ETA 20 s\n"
+
+
+def test_a_round_without_anything_good(reporter: ConsoleReporter, out: io.StringIO) -> None:
+    empty = {"ok": 0, "train_loss": None, "validation_accuracy": None, "seconds": {"round": 3700.0, "eta": None}}
+    failed = {"client-07": "timeout", "b\u00fcro": "boom:\n  line two " + "x" * 500}
+    reporter.round(RECORD | empty | {"failed": failed})
+    first, second = out.getvalue().splitlines()
+    assert first == "round  5/60  0 ok  2 failed  loss n/a  val acc n/a  62 min  ETA n/a"
+    assert second.startswith("  failed: b\\xfcro (boom: line two xxx") and second.endswith("...), client-07 (timeout)")
+    assert len(second) < 200
+
+
+def test_finish_aligns_and_names_the_folder_last(reporter: ConsoleReporter, out: io.StringIO) -> None:
+    nothing = dict.fromkeys(("last_trained_round", "accuracy", "nll", "ece", "brier"))
+    rows = [ROW, ROW | nothing | {"name": "\u75c5\u9662", "classes": [], "n_test": 0}]
+    reporter.round(RECORD | {"counters": {"chain_redrawn": 2, "step_skipped": 0}})
+    reporter.round(RECORD | {"counters": {"chain_redrawn": 1}})
+    reporter.finish(rows, SUMMARY, Path("/runs/a"))
+    text = out.getvalue()
+    assert text.isascii()
+    lines = text.splitlines()[3:]
+    header, rule, first, second = lines[:4]
+    assert len({len(header), len(rule), len(first), len(second)}) == 1
+    assert first.split() == ["client-00", "3,", "8", "120", "30", "4", "59", "96.7", "%", "0.120", "0.034", "0.050"]
+    assert second.split()[-6:] == ["4", "n/a", "n/a", "n/a", "n/a", "n/a"]
+    assert "counters: chain_redrawn 3\n" in text
+    assert "federated  accuracy 97.0 %  ece 0.012  mce 0.200  nll 0.100  brier 0.050" in lines
+    assert "completed after 60 rounds, 20 clients, best round 45, 31 s" in text
+    assert lines[-1] == "/runs/a"
+
+
+def test_a_run_without_any_client_or_result(reporter: ConsoleReporter, out: io.StringIO) -> None:
+    reporter.finish([], {"status": "failed", "accuracy": None}, Path("/runs/a"))
+    assert "federated  accuracy n/a  ece n/a" in out.getvalue()
+
+
+def test_a_thousand_clients_stay_readable(reporter: ConsoleReporter, out: io.StringIO) -> None:
+    reporter.finish([ROW] * 1000, SUMMARY, Path("/runs/a"))
+    assert "... and 900 more clients in clients.csv" in out.getvalue()
+    assert len(out.getvalue().splitlines()) < 120
+
+
+def test_prints_to_the_present_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+    reporter = ConsoleReporter()
+    reporter.start(Settings(), 3, Path("x"))
+    assert capsys.readouterr().out.startswith("pFedGP\n")
