@@ -1,0 +1,102 @@
+"""Client side of the wire: requests in, replies out, and what becomes of an exception."""
+
+import functools
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Error, Message, MetricRecord, RecordDict
+
+from pfedgp_core.config import Settings
+from pfedgp_core.errors import DataError
+from pfedgp_core.exchange import (
+    ARRAYS,
+    CONFIG,
+    METRICS,
+    ROUND,
+    SETTINGS,
+    SHARED,
+    SPLIT,
+    EvaluateReply,
+    Hello,
+    TrainReply,
+)
+
+__all__ = ["Request", "answers_errors", "read_request", "reply_to"]
+
+CLIENT_LOG = "PFEDGP_CLIENT_LOG"  # a file; unset: standard error
+CLIENT_APP_RAISED = 2  # Flower's error code for an exception in a client
+
+logger = logging.getLogger("pfedgp.client")
+Handler = Callable[[Message, Context], Message]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the server asks for: the run's settings, and where the kind of message has them the round, split, vector."""
+
+    settings: Settings
+    round: int = 0
+    split: str = ""
+    vector: np.ndarray | None = None
+
+    def shared_vector(self) -> np.ndarray:
+        """The shared vector; DataError where the request has none."""
+        if self.vector is None:
+            raise DataError("The server's request carries no shared vector: run the same pfedgp version on both sides.")
+        return self.vector
+
+
+def read_request(message: Message) -> Request:
+    """Unpack a request of the server."""
+    config = message.content.config_records[CONFIG]
+    arrays = message.content.array_records.get(ARRAYS)
+    return Request(
+        settings=Settings.from_run_config(json.loads(str(config[SETTINGS]))),
+        round=int(config.get(ROUND, 0)),  # type: ignore[arg-type]
+        split=str(config.get(SPLIT, "")),
+        vector=None if arrays is None else arrays[SHARED].numpy(),
+    )
+
+
+def reply_to(message: Message, record: Hello | TrainReply | EvaluateReply, vector: np.ndarray | None = None) -> Message:
+    """Pack a record, and the updated vector where there is one, into the reply to `message`."""
+    config, metrics = record.to_wire()
+    content = RecordDict({CONFIG: ConfigRecord(config), METRICS: MetricRecord(metrics)})
+    if vector is not None:
+        content[ARRAYS] = ArrayRecord({SHARED: Array(vector)})
+    return Message(content, reply_to=message)
+
+
+def answers_errors(handler: Handler) -> Handler:
+    """Turn an exception of `handler` into an error reply that carries the exception's type and nothing else.
+
+    The text of an exception may quote data or name paths of the site. It goes to the client's own log, with the
+    traceback.
+    """
+
+    @functools.wraps(handler)
+    def guarded(message: Message, context: Context) -> Message:
+        try:
+            return handler(message, context)
+        except Exception as error:
+            _log_to_site()
+            logger.exception("%s failed on node %s", message.metadata.message_type, context.node_id)
+            return Message(Error(code=CLIENT_APP_RAISED, reason=type(error).__name__), reply_to=message)
+
+    return guarded
+
+
+def _log_to_site() -> None:
+    """Give the client's log a place of its own, once per process."""
+    if logger.handlers:
+        return
+    path = os.environ.get(CLIENT_LOG)
+    handler = logging.FileHandler(path, delay=True) if path else logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s: %(message)s"))
+    logger.addHandler(handler)
+    logger.propagate = False

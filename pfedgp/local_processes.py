@@ -1,0 +1,227 @@
+"""Flower's processes on the loopback interface of this machine: one SuperLink, several SuperNodes, and the CLI."""
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from pfedgp.simulate import QUIET
+from pfedgp_core.config import Settings
+from pfedgp_core.errors import RunFailedError
+from server.settings_file import dump_settings
+
+__all__ = ["LocalFlower", "write_app"]
+
+CONNECTION = "local"
+PACKAGES = ("client", "pfedgp_core", "server")
+START_TIMEOUT = 60.0
+STOP_TIMEOUT = 15.0
+APP = """\
+[build-system]
+requires = ["setuptools>=77"]
+build-backend = "setuptools.build_meta"
+
+[project]
+name = "pfedgp"
+version = "0.1.0"
+description = "pFedGP on the loopback interface"
+license = "Apache-2.0"
+dependencies = ["flwr"]
+
+[tool.flwr.app]
+publisher = "pfedgp"
+
+[tool.flwr.app.components]
+serverapp = "server.server_app:app"
+clientapp = "client.client_app:app"
+
+"""
+
+
+def write_app(folder: Path, settings: Settings, out: Path) -> None:
+    """Write the installed apps as a directory that ``flwr run`` takes, with `settings` as its run config."""
+    root = Path(__file__).resolve().parent.parent
+    for package in PACKAGES:
+        shutil.copytree(root / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    table = "tool.flwr.app.config"
+    config = dump_settings(settings, table)
+    header = f"[{table}]\n"
+    config = config.replace(header, f"{header}out = {json.dumps(str(out))}\n", 1)
+    (folder / "pyproject.toml").write_text(APP + config, encoding="utf-8")
+
+
+class LocalFlower:
+    """A context manager that starts Flower's processes and, at its end, stops exactly these.
+
+    Parameters
+    ----------
+    folder : Path
+        Takes each process's log and Flower's files, so that nothing touches the user's own Flower configuration.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> "LocalFlower":
+        self.port, self.fleet_port = free_ports(2)
+        home = self._home("cli")
+        (home / "config.toml").write_text(
+            f'[superlink]\ndefault = "{CONNECTION}"\n\n'
+            f'[superlink.{CONNECTION}]\naddress = "127.0.0.1:{self.port}"\ninsecure = true\n',
+            encoding="utf-8",
+        )
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        for process in reversed(self.processes.values()):
+            if process.poll() is None:
+                process.terminate()
+        deadline = time.monotonic() + STOP_TIMEOUT
+        for process in reversed(self.processes.values()):
+            try:
+                process.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def start_superlink(self) -> None:
+        """Start the SuperLink and wait until its two ports are open."""
+        self._start(
+            "superlink",
+            *("flower-superlink", "--insecure", "--host", "127.0.0.1", "--port", str(self.port)),
+            *("--fleet-api-type", "grpc-rere", "--fleet-api-address", f"127.0.0.1:{self.fleet_port}"),
+            "--disable-runtime-dependency-installation",
+        )
+        deadline = time.monotonic() + START_TIMEOUT
+        while not all(_is_open(port) for port in (self.port, self.fleet_port)):
+            self.check("superlink")
+            if time.monotonic() > deadline:
+                last = self.tail("superlink")
+                raise RunFailedError(f"The SuperLink did not start within {START_TIMEOUT:g} s: {last}")
+            time.sleep(0.1)
+
+    def start_site(self, index: int, sites: int, fleet_port: int | None = None) -> None:
+        """Start the SuperNode of one site; `fleet_port` leads it through another port than the SuperLink's own."""
+        self._start(
+            f"site-{index}",
+            *("flower-supernode", "--insecure", "--superlink", f"127.0.0.1:{fleet_port or self.fleet_port}"),
+            *("--node-config", f"partition-id={index} num-partitions={sites}"),
+            *("--host", "127.0.0.1", "--port", str(free_ports(1)[0])),
+        )
+
+    def submit(self, app: Path) -> str:
+        """Start a run of the app in a directory and return its id."""
+        answer = self.flwr("run", str(app), CONNECTION, "--format", "json")
+        if "run-id" not in answer:
+            raise RunFailedError(f"Flower refused the run: {answer.get('error-message', answer)}")
+        return str(answer["run-id"])
+
+    def status(self, run_id: str) -> tuple[str, str]:
+        """Return a run's status, for example ``finished:completed``, and its details."""
+        runs = self.flwr("ls", CONNECTION, "--run-id", run_id, "--format", "json").get("runs", [])
+        return (str(runs[0]["status"]), str(runs[0].get("status-details") or "")) if runs else ("unknown", "")
+
+    def flwr(self, *arguments: str) -> dict[str, Any]:
+        """Call Flower's CLI and return its JSON answer."""
+        done = subprocess.run(
+            [_program("flwr"), *arguments], env=self._environment("cli"), capture_output=True, text=True, check=False
+        )
+        try:
+            return dict(json.loads(done.stdout[done.stdout.index("{") :]))
+        except ValueError:
+            text = " ".join(_plain(done.stdout + done.stderr).split())
+            raise RunFailedError(f"flwr {arguments[0]} gave no answer: {text[-500:]}") from None
+
+    def follow(self, run_id: str) -> Iterator[str]:
+        """Yield what the server app prints, line by line, until the run is over."""
+        name = f"log-{run_id}"
+        with (self.folder / f"{name}.err").open("wb") as errors:
+            process = subprocess.Popen(
+                [_program("flwr"), "log", run_id, CONNECTION, "--stream"],
+                env=self._environment("cli"),
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                stdin=subprocess.DEVNULL,
+            )
+        self.processes[name] = process
+        assert process.stdout is not None
+        for line in process.stdout:
+            yield _plain(line.decode("utf-8", "replace").rstrip("\n"))
+        process.wait()
+
+    def check(self, name: str) -> None:
+        """Raise RunFailedError where a process has ended by itself."""
+        code = self.processes[name].poll()
+        if code is not None:
+            raise RunFailedError(f"{name} ended with exit code {code}: {self.tail(name)}")
+
+    def tail(self, name: str, lines: int = 5) -> str:
+        """The end of a process's log, on one line."""
+        text = _plain((self.folder / f"{name}.log").read_text(encoding="utf-8", errors="replace"))
+        return " | ".join(line.strip() for line in text.splitlines()[-lines:] if line.strip()) or "no output"
+
+    def _start(self, name: str, program: str, *arguments: str) -> None:
+        with (self.folder / f"{name}.log").open("wb") as log:
+            self.processes[name] = subprocess.Popen(
+                [_program(program), *arguments],
+                env=self._environment(name),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is ours to handle, in order
+            )
+
+    def _home(self, name: str) -> Path:
+        home = self.folder / f"{name}-home"
+        home.mkdir(parents=True, exist_ok=True)
+        return home
+
+    def _environment(self, name: str) -> dict[str, str]:
+        # Flower's processes start each other by name, so they must find the programs of this installation.
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+        fast = {"FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.05", "PYTHONUNBUFFERED": "1"}
+        return os.environ | QUIET | fast | {"FLWR_HOME": str(self._home(name)), "PATH": path}
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports of the loopback interface that nobody uses at the moment."""
+    with _sockets(count) as sockets:
+        return [s.getsockname()[1] for s in sockets]
+
+
+@contextmanager
+def _sockets(count: int) -> Iterator[Sequence[socket.socket]]:
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for s in sockets:
+            s.bind(("127.0.0.1", 0))
+        yield sockets
+
+
+def _is_open(port: int) -> bool:
+    with socket.socket() as s:
+        s.settimeout(1.0)
+        return s.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _program(name: str) -> str:
+    beside = Path(sys.executable).parent / name
+    found = str(beside) if beside.exists() else shutil.which(name)
+    if not found:
+        raise RunFailedError(f"The program {name} is not installed: install flwr in this Python environment.")
+    return found
+
+
+def _plain(text: str) -> str:
+    """Without terminal colours."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)

@@ -1,0 +1,138 @@
+"""A simulated federation on this machine: the same two apps as in a deployment, on Flower's simulation engine (Ray)."""
+
+import json
+import logging
+import os
+import threading
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pfedgp_core.config import Settings
+from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
+
+if TYPE_CHECKING:
+    from flwr.serverapp import Grid
+
+__all__ = ["QUIET", "failure", "run_simulation"]
+
+# Flower and Ray read these once, when they are imported or start a process.
+QUIET = {
+    "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
+    "FLWR_DISABLE_UPDATE_CHECK": "1",
+    "FLWR_LOG_LEVEL": "ERROR",
+    "FLWR_TELEMETRY_ENABLED": "0",
+    "OMP_NUM_THREADS": "1",
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
+
+
+def run_simulation(settings: Settings, out_dir: Path | str, workers: int | None = None) -> dict[str, Any]:
+    """Run a whole federation on this machine.
+
+    Parameters
+    ----------
+    settings : Settings
+    out_dir : Path or str
+        Folder of the artefacts; must not hold a run. ``clients.log`` in it takes the tracebacks of clients.
+    workers : int, optional
+        Processes that train clients, one core each (default: one a core of the machine).
+
+    Returns
+    -------
+    dict
+        The summary, as in ``summary.json``.
+
+    Raises
+    ------
+    PFedGPError
+        The run failed; the text says why. After an unexpected error, ``error.log`` holds the traceback.
+    """
+    workers = workers if workers is not None else os.cpu_count() or 1
+    if workers < 1:
+        raise ConfigError(f"workers = {workers} is too few: give at least 1.")
+    out = Path(out_dir).expanduser().absolute()
+    client_log = out / "clients.log"
+    with warnings.catch_warnings(), _environment(QUIET | {"PFEDGP_CLIENT_LOG": str(client_log)}):
+        warnings.simplefilter("ignore", FutureWarning)  # of Ray, about its own next version
+        try:
+            _simulate(settings, out, workers)
+        except PFedGPError as error:
+            if client_log.exists():
+                raise type(error)(f"{error} The clients' own log is {client_log}.") from error
+            raise
+        except Exception as error:
+            raise RunFailedError(failure(error, out)) from error
+    return dict(json.loads((out / "summary.json").read_text(encoding="utf-8")))
+
+
+def failure(error: BaseException, out: Path) -> str:
+    """Say in one sentence what an unexpected error was and where it happened; its traceback goes to ``error.log``."""
+    cause = error.__cause__ or error
+    frames = traceback.extract_tb(cause.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    text = " ".join(str(cause).split())
+    log = out / "error.log"
+    if out.is_dir():
+        log.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+    return f"The run ended with {type(cause).__name__}{place}: {text[:500]} (traceback in {log})."
+
+
+def _simulate(settings: Settings, out: Path, workers: int) -> None:
+    import flwr.simulation
+    from flwr.app import Context
+    from flwr.serverapp import Grid, ServerApp
+
+    import client.client_app
+    import server.server_app
+
+    logging.getLogger("flwr").setLevel(logging.ERROR)
+    engine_stopped = threading.Event()
+    launcher = ServerApp()
+
+    # Flower's run_simulation gives the app an empty run config, so this one fills it in and calls the real one.
+    @launcher.main()
+    def main(grid: Grid, context: Context) -> None:
+        run_config = settings.to_run_config() | {server.server_app.OUT: str(out)}
+        full = Context(context.run_id, context.node_id, context.node_config, context.state, dict(run_config))
+        server.server_app.app(_StoppableGrid(grid, engine_stopped), full)  # type: ignore[arg-type]
+
+    try:
+        flwr.simulation.run_simulation(
+            launcher,
+            client.client_app.app,
+            num_supernodes=settings.clients,
+            backend_config={
+                "client_resources": {"num_cpus": 1, "num_gpus": 0.0},
+                "init_args": {"num_cpus": workers, "logging_level": "ERROR", "log_to_driver": False},
+            },
+        )
+    finally:
+        engine_stopped.set()
+
+
+class _StoppableGrid:
+    """A grid that ends the server app once the engine behind it is gone; without it the app would wait for clients."""
+
+    def __init__(self, grid: "Grid", stopped: threading.Event) -> None:
+        self._grid, self._stopped = grid, stopped
+
+    def __getattr__(self, name: str) -> Any:
+        if self._stopped.is_set():
+            raise RunFailedError("The simulation engine stopped during the run: its own message says why.")
+        return getattr(self._grid, name)
+
+
+@contextmanager
+def _environment(values: dict[str, str]) -> Iterator[None]:
+    """Set environment variables for the processes that start meanwhile; afterwards all is as before."""
+    before = dict(os.environ)
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

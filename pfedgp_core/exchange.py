@@ -1,0 +1,249 @@
+"""What travels between server and clients: the field names, and plain records that check what arrived.
+
+A message is up to three groups of fields: arrays (the one flat float32 vector `SHARED`), config (texts and numbers) and
+metrics (numbers and lists of numbers only). Each record below turns itself into a config and a metrics group and back;
+``from_wire`` raises DataError with the reason, and never trusts the sender. Nothing here knows Flower.
+"""
+
+import importlib.metadata
+import json
+import math
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from pfedgp_core.errors import DataError
+from pfedgp_core.metrics import MetricSums
+
+__all__ = [
+    "ARRAYS",
+    "CLIENT",
+    "CONFIG",
+    "EVALUATE",
+    "HELLO",
+    "METRICS",
+    "OK",
+    "ROUND",
+    "SETTINGS",
+    "SHARED",
+    "SPLIT",
+    "SPLITS",
+    "STATUSES",
+    "TRAIN",
+    "EvaluateReply",
+    "Hello",
+    "TrainReply",
+    "software_versions",
+]
+
+ARRAYS, CONFIG, METRICS = "arrays", "config", "metrics"  # the groups of a message
+SHARED = "shared"  # arrays: the flat vector
+SETTINGS, ROUND, SPLIT = "settings", "round", "split"  # config of a request
+CLIENT, STATUS = "client", "status"  # config of a reply
+HELLO, TRAIN, EVALUATE = "query.hello", "train", "evaluate"  # kinds of message
+SPLITS = ("validation", "test")
+OK = "ok"
+STATUSES = {  # what became of a local update, and how the log says it
+    OK: "updated",
+    "no-step": "no update (every step skipped)",
+    "single-class": "no update (single class)",
+    "no-data": "no update (no training data)",
+}
+
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Hello:
+    """How a client presents itself before its first round; counts and class ids, no data.
+
+    Attributes
+    ----------
+    name : str
+        The same in every run; rows of every table carry it.
+    classes : tuple of int
+        Class ids in the client's training data.
+    class_names : tuple of str
+        All classes of the federation, by id.
+    n_train, n_validation, n_test : int
+    input_shape : tuple of int
+        Shape of one input.
+    partition_hash : str
+        Of the simulated partition; empty where the client brings its own data.
+    versions : dict
+        Software by name.
+    """
+
+    name: str
+    classes: tuple[int, ...]
+    class_names: tuple[str, ...]
+    n_train: int
+    n_validation: int
+    n_test: int
+    input_shape: tuple[int, ...]
+    partition_hash: str
+    versions: dict[str, str]
+
+    def to_wire(self) -> tuple[Fields, Fields]:
+        """Return (config, metrics)."""
+        return {"hello": json.dumps(asdict(self))}, {}
+
+    @classmethod
+    def from_wire(cls, config: Mapping[str, Any], metrics: Mapping[str, Any]) -> "Hello":
+        """Read and check what ``to_wire`` wrote."""
+        try:
+            fields = json.loads(config["hello"])
+            hello = cls(
+                name=_text(fields["name"]),
+                classes=tuple(_count(c) for c in fields["classes"]),
+                class_names=tuple(_text(c) for c in fields["class_names"]),
+                n_train=_count(fields["n_train"]),
+                n_validation=_count(fields["n_validation"]),
+                n_test=_count(fields["n_test"]),
+                input_shape=tuple(_count(n) for n in fields["input_shape"]),
+                partition_hash=_text(fields["partition_hash"]),
+                versions={_text(k): _text(v) for k, v in fields["versions"].items()},
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DataError(f"malformed hello ({type(error).__name__})") from None
+        if not hello.name or not hello.name.isprintable() or len(hello.name) > 100:
+            raise DataError("hello with an empty, unprintable or over-long client name")
+        if any(c >= len(hello.class_names) for c in hello.classes):
+            raise DataError("hello with a class id that is not among the federation's classes")
+        return hello
+
+    def count(self, split: str) -> int:
+        """Number of samples in ``validation`` or ``test``."""
+        return {"validation": self.n_validation, "test": self.n_test}[split]
+
+
+@dataclass(frozen=True)
+class TrainReply:
+    """What a client reports about its local update, beside the vector."""
+
+    name: str
+    status: str
+    n_train: int
+    loss: float | None = None
+    steps: int = 0
+    counters: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def to_wire(self) -> tuple[Fields, Fields]:
+        """Return (config, metrics)."""
+        metrics: Fields = {"n_train": self.n_train, "steps": self.steps}
+        if self.loss is not None:
+            metrics["loss"] = float(self.loss)
+        return {CLIENT: self.name, STATUS: self.status}, metrics | _log_fields(self.counters, self.seconds)
+
+    @classmethod
+    def from_wire(cls, config: Mapping[str, Any], metrics: Mapping[str, Any]) -> "TrainReply":
+        """Read and check what ``to_wire`` wrote."""
+        status = _get(config, STATUS, _text)
+        if status not in STATUSES:
+            raise DataError("unknown status")
+        n_train = _get(metrics, "n_train", _integer)
+        if n_train < (1 if status == OK else 0):
+            raise DataError(f"sample count {n_train} is not positive")
+        return cls(
+            name=_get(config, CLIENT, _text),
+            status=status,
+            n_train=n_train,
+            loss=_get(metrics, "loss", _finite) if "loss" in metrics else None,
+            steps=_get(metrics, "steps", _count),
+            counters=_prefixed(metrics, "counter.", _count),
+            seconds=_prefixed(metrics, "seconds.", _duration),
+        )
+
+
+@dataclass(frozen=True)
+class EvaluateReply:
+    """Sums of metrics over a client's validation or test data."""
+
+    name: str
+    split: str
+    sums: MetricSums
+    counters: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def to_wire(self) -> tuple[Fields, Fields]:
+        """Return (config, metrics)."""
+        metrics = {f"sums.{key}": value for key, value in self.sums.to_dict().items()}
+        return {CLIENT: self.name, SPLIT: self.split}, metrics | _log_fields(self.counters, self.seconds)
+
+    @classmethod
+    def from_wire(cls, config: Mapping[str, Any], metrics: Mapping[str, Any]) -> "EvaluateReply":
+        """Read and check what ``to_wire`` wrote."""
+        try:
+            sums = MetricSums.from_dict(_prefixed(metrics, "sums.", lambda value: value))
+        except DataError:
+            raise DataError("metric sums are missing or contradict themselves") from None
+        return cls(
+            name=_get(config, CLIENT, _text),
+            split=_get(config, SPLIT, _text),
+            sums=sums,
+            counters=_prefixed(metrics, "counter.", _count),
+            seconds=_prefixed(metrics, "seconds.", _duration),
+        )
+
+
+def software_versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that decide results and compatibility."""
+    versions = {"python": platform.python_version()}
+    for package in ("pfedgp", "flwr", "numpy", "polyagamma", "scikit-learn", "torch"):
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            versions[package] = "not installed"
+    return versions
+
+
+def _log_fields(counters: Mapping[str, int], seconds: Mapping[str, float]) -> Fields:
+    fields: Fields = {f"counter.{key}": int(value) for key, value in counters.items()}
+    return fields | {f"seconds.{key}": float(value) for key, value in seconds.items()}
+
+
+def _prefixed(fields: Mapping[str, Any], prefix: str, check: Any) -> dict[str, Any]:
+    return {key.removeprefix(prefix): _get(fields, key, check) for key in sorted(fields) if key.startswith(prefix)}
+
+
+def _get(fields: Mapping[str, Any], key: str, check: Any) -> Any:
+    if key not in fields:
+        raise DataError(f"missing field {key!r}")
+    try:
+        return check(fields[key])
+    except (TypeError, ValueError) as error:
+        raise DataError(f"field {key!r} {error}") from None
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("is not a text")
+    return value
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError("is not an integer")
+    return value
+
+
+def _count(value: Any) -> int:
+    if _integer(value) < 0:
+        raise ValueError("is negative")
+    return int(value)
+
+
+def _finite(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError("is not a number")
+    if not math.isfinite(value):
+        raise ValueError("is not finite")
+    return float(value)
+
+
+def _duration(value: Any) -> float:
+    if _finite(value) < 0:
+        raise ValueError("is negative")
+    return float(value)

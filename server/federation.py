@@ -1,0 +1,217 @@
+"""The federation: the loop of the paper's algorithm 1, and what it leaves behind."""
+
+import logging
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from flwr.serverapp import Grid
+
+from pfedgp_core.config import Settings
+from pfedgp_core.errors import RunFailedError
+from pfedgp_core.exchange import Hello
+from pfedgp_core.metrics import summarise
+from pfedgp_core.shared import SharedState
+from pfedgp_core.simulated import simulated_partition
+from server.artefacts import RunFolder
+from server.messages import exchange, pack_vector, request_config, unpack_vector
+from server.outcome import client_rows, round_record, summary, unfinished
+from server.roster import Roster
+from server.strategy import Evaluation, PFedGP
+
+__all__ = ["Federation", "Reporter"]
+
+logger = logging.getLogger("pfedgp.server")
+
+
+class Reporter(Protocol):
+    """Shows a run to a person; ``server.reporting.ConsoleReporter`` prints it."""
+
+    def start(self, settings: Settings, n_clients: int, path: Path) -> None:
+        """Before the first round."""
+
+    def round(self, record: dict[str, Any]) -> None:
+        """After each round."""
+
+    def finish(self, rows: list[dict[str, Any]], summary: dict[str, Any], path: Path) -> None:
+        """At the end."""
+
+
+@dataclass
+class Model:
+    """A shared vector, the round that made it, and its pooled validation accuracy where it was measured."""
+
+    vector: np.ndarray
+    round: int = 0
+    accuracy: float | None = None
+
+
+class Federation:
+    """One run. Call `run` once.
+
+    Parameters
+    ----------
+    grid : Grid
+        Flower's connection to the clients.
+    settings : Settings
+    folder : RunFolder
+        Takes the artefacts.
+    reporter : Reporter
+        Shows progress.
+    """
+
+    def __init__(self, grid: Grid, settings: Settings, folder: RunFolder, reporter: Reporter) -> None:
+        self.grid, self.settings, self.folder, self.reporter = grid, settings, folder, reporter
+        self.roster = Roster(settings)
+        self.history: list[dict[str, Any]] = []
+        self.failed_rounds: list[dict[str, str]] = []  # in a row, up to now
+        self.started = time.perf_counter()
+
+    def run(self) -> dict[str, Any]:
+        """Train, keep the best model, test it on all clients.
+
+        Returns
+        -------
+        dict
+            The run's summary, as in ``summary.json``.
+
+        Raises
+        ------
+        RunFailedError
+            Too few clients, too many failed rounds in a row, or no client that could test the model.
+        """
+        try:
+            self.roster.wait(self.grid)
+            hello = self.roster.reference
+            state = SharedState.initial(self.settings, hello.input_shape, len(hello.class_names))
+            self.strategy = PFedGP(self.settings, self.roster, state.size)
+            self.reporter.start(self.settings, len(self.roster.clients), self.folder.path)
+            self.strategy.summary()
+            return self._test(self._train(Model(state.to_vector()), hello), hello)
+        except RunFailedError as error:
+            self.folder.write_summary(unfinished(self.settings, self.history, str(error), self._elapsed()))
+            raise
+
+    def _train(self, model: Model, hello: Hello) -> Model:
+        """The rounds; returns the best model, or the last one where no client has validation data."""
+        best: Model | None = None
+        first = time.perf_counter()
+        for t in range(1, self.settings.rounds + 1):
+            began = time.perf_counter()
+            self.roster.wait(self.grid)
+            averaged = self._update(t, model.vector)
+            if averaged is not None:
+                model = Model(averaged, t)
+            trained, evaluation, is_best = time.perf_counter(), Evaluation(), False
+            if t % self.settings.evaluate_every == 0 or t == self.settings.rounds:
+                evaluation = self._evaluate(t, model.vector, "validation")
+                model = Model(model.vector, t, _accuracy(evaluation))
+                is_best = model.accuracy is not None and (best is None or model.accuracy > (best.accuracy or 0.0))
+            if is_best:
+                best = model
+                self._save("best", best, hello)
+            ended = time.perf_counter()
+            seconds = {"round": ended - began, "train": trained - began, "evaluate": ended - trained}
+            seconds["eta"] = (ended - first) / t * (self.settings.rounds - t)
+            self._record(round_record(t, self.strategy.training, evaluation, is_best, model.vector.nbytes, seconds))
+            self._give_up_after_failures(t)
+        self._save("final", model, hello)
+        if best is None:
+            logger.warning("no client has validation data: the best model is the final one")
+            best = model
+            self._save("best", best, hello)
+        return best
+
+    def _update(self, t: int, vector: np.ndarray) -> np.ndarray | None:
+        """Round t of the algorithm: the average of the sampled clients' updates; None where the model stays."""
+        config = request_config(self.settings, t)
+        messages = self.strategy.configure_train(t, pack_vector(vector), config, self.grid)
+        arrays, _ = self.strategy.aggregate_train(t, exchange(self.grid, messages, self.settings.round_timeout))
+        return None if arrays is None else unpack_vector(arrays)
+
+    def _evaluate(self, t: int, vector: np.ndarray, split: str) -> Evaluation:
+        """Every client's personal classifier under the shared `vector`, on its own data."""
+        config = request_config(self.settings, t, split)
+        messages = self.strategy.configure_evaluate(t, pack_vector(vector), config, self.grid)
+        self.strategy.aggregate_evaluate(t, exchange(self.grid, messages, self.settings.round_timeout))
+        return self.strategy.evaluation
+
+    def _record(self, record: dict[str, Any]) -> None:
+        self.history.append(record)
+        self.folder.append_round(record)
+        self.reporter.round(record)
+
+    def _give_up_after_failures(self, t: int) -> None:
+        replies = self.strategy.training.replies
+        if len(replies.accepted) >= self.settings.min_results:
+            self.failed_rounds = []
+            return
+        logger.warning(
+            "round %d failed with %d of %d needed replies: the model stays as it was",
+            *(t, len(replies.accepted), self.settings.min_results),
+        )
+        self.failed_rounds.append(replies.failed)
+        if len(self.failed_rounds) >= self.settings.max_failed_rounds:
+            reasons = {name: reason for failed in self.failed_rounds for name, reason in failed.items()}
+            named = ", ".join(f"{name}: {reason}" for name, reason in sorted(reasons.items()))
+            raise RunFailedError(
+                f"{len(self.failed_rounds)} rounds in a row had fewer than min-results = {self.settings.min_results} "
+                f"usable replies ({named}); the clients' own logs say more."
+            )
+
+    def _test(self, best: Model, hello: Hello) -> dict[str, Any]:
+        """The best model on every client's test data, and all final artefacts."""
+        self.roster.refresh(self.grid)
+        test = self._evaluate(best.round, best.vector, "test")
+        missing = {
+            client.name: test.replies.failed.get(client.name, "not connected")
+            for client in self.roster.all
+            if client.hello.n_test and client.name not in test.replies.accepted
+        }
+        if missing and not test.replies.accepted:
+            named = ", ".join(f"{name}: {reason}" for name, reason in missing.items())
+            raise RunFailedError(f"No client could test the model ({named}); the model is in {self.folder.path}.")
+        rows = client_rows(self.roster, test)
+        self.folder.write_clients(rows)
+        self.folder.write_plots(self.history, test.pooled)
+        self._write_partition(hello)
+        total = summary(
+            self.settings, self.roster, test, self.history, best.round, best.accuracy, missing, self._elapsed()
+        )
+        self.folder.write_summary(total)
+        self.reporter.finish(rows, total, self.folder.path)
+        return total
+
+    def _write_partition(self, hello: Hello) -> None:
+        """Keep the simulated partition with the results, where this machine has the data set too."""
+        if not hello.partition_hash:
+            return
+        try:
+            partition = simulated_partition(self.settings)
+        except Exception as error:
+            logger.warning("the partition is not in the folder: %s: %s", type(error).__name__, error)
+            return
+        if partition.hash == hello.partition_hash:
+            self.folder.write_partition(partition)
+        else:
+            logger.warning("the partition is not in the folder: the clients' data set differs from this machine's")
+
+    def _save(self, which: Any, model: Model, hello: Hello) -> None:
+        meta = {
+            "round": model.round,
+            "validation_accuracy": model.accuracy,
+            "class_names": list(hello.class_names),
+            "input_shape": list(hello.input_shape),
+            "settings": self.settings.to_run_config(),
+        }
+        self.folder.save_model(which, model.vector, meta)
+
+    def _elapsed(self) -> float:
+        return time.perf_counter() - self.started
+
+
+def _accuracy(evaluation: Evaluation) -> float | None:
+    value = summarise(evaluation.pooled)["accuracy"]
+    return None if value is None else float(value)

@@ -1,0 +1,81 @@
+"""Server side of the wire: requests out, and an exchange that polls fast and never waits for ever."""
+
+import json
+import time
+from collections.abc import Iterable
+
+import numpy as np
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
+from flwr.serverapp import Grid
+
+from pfedgp_core.config import Settings
+from pfedgp_core.exchange import ARRAYS, CONFIG, ROUND, SETTINGS, SHARED, SPLIT
+
+__all__ = ["Poll", "exchange", "pack_vector", "push", "request", "request_config", "unpack_vector"]
+
+
+def request_config(settings: Settings, round: int = 0, split: str = "") -> ConfigRecord:
+    """Return the config of a request: the whole effective settings, so that every client obeys this run."""
+    return ConfigRecord({SETTINGS: json.dumps(settings.to_run_config()), ROUND: round, SPLIT: split})
+
+
+def pack_vector(vector: np.ndarray) -> ArrayRecord:
+    """Return the shared vector as the one array of a message."""
+    return ArrayRecord({SHARED: Array(vector)})
+
+
+def unpack_vector(arrays: ArrayRecord) -> np.ndarray:
+    """Return what ``pack_vector`` packed."""
+    return arrays[SHARED].numpy()
+
+
+def request(kind: str, node_id: int, config: ConfigRecord, arrays: ArrayRecord | None, timeout: float) -> Message:
+    """Make a request to one node that expires, undelivered, after `timeout` seconds."""
+    content = RecordDict({CONFIG: config})
+    if arrays is not None:
+        content[ARRAYS] = arrays
+    return Message(content, dst_node_id=node_id, message_type=kind, ttl=timeout)
+
+
+class Poll:
+    """Waits between two looks: short at first and after news, longer while nothing happens."""
+
+    FIRST, LAST, GROWTH = 0.02, 0.2, 1.3
+
+    def __init__(self) -> None:
+        self._wait = self.FIRST
+
+    def news(self) -> None:
+        """Look often again."""
+        self._wait = self.FIRST
+
+    def sleep(self, at_most: float) -> None:
+        """Wait, but not longer than `at_most` seconds."""
+        time.sleep(max(0.0, min(self._wait, at_most)))
+        self._wait = min(self.LAST, self._wait * self.GROWTH)
+
+
+def push(grid: Grid, messages: list[Message]) -> list[str]:
+    """Send, and return the ids of what the grid accepted."""
+    # Some grids leave out a refused message's id and others answer None.
+    return [message_id for message_id in grid.push_messages(messages) if message_id]
+
+
+def exchange(grid: Grid, messages: list[Message], timeout: float) -> list[Message]:
+    """Send requests and collect replies until all are there or `timeout` seconds have passed.
+
+    Flower's own ``send_and_receive`` looks every three seconds in a deployment, which is most of a short round.
+    """
+    deadline = time.monotonic() + timeout
+    pending, replies, poll = set(push(grid, messages)), [], Poll()
+    while pending:
+        arrived: Iterable[Message] = grid.pull_messages(list(pending))
+        for reply in arrived:
+            replies.append(reply)
+            pending.discard(reply.metadata.reply_to_message_id)
+            poll.news()
+        left = deadline - time.monotonic()
+        if not pending or left <= 0:
+            break
+        poll.sleep(left)
+    return replies

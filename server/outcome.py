@@ -1,0 +1,161 @@
+"""What a run reports: the record of a round, the row of a client, the summary of the federation. Plain values only."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pfedgp_core.config import Settings
+from pfedgp_core.exchange import EvaluateReply, TrainReply, software_versions
+from pfedgp_core.metrics import MetricSums, summarise
+from server.roster import Client, Roster
+from server.strategy import Evaluation, Training
+
+__all__ = ["client_rows", "round_record", "summary", "unfinished"]
+
+Reply = TrainReply | EvaluateReply
+
+
+def round_record(
+    server_round: int,
+    training: Training,
+    evaluation: Evaluation,
+    best: bool,
+    vector_bytes: int,
+    seconds: dict[str, float],
+) -> dict[str, Any]:
+    """Return the line of ``metrics.jsonl``. Everything that depends on the clock is inside ``seconds``.
+
+    Parameters
+    ----------
+    server_round : int
+    training, evaluation : Training, Evaluation
+        Of this round; an empty evaluation where there was none.
+    best : bool
+        Whether this round's model is the best so far.
+    vector_bytes : int
+        Size of the shared vector; ``bytes_sent`` and ``bytes_received`` count these vectors only.
+    seconds : dict
+        Measured by the server; the clients' own are added here.
+    """
+    replies: list[Reply] = [a.reply for a in training.replies.accepted.values()]
+    replies += [a.reply for a in evaluation.replies.accepted.values()]
+    validation = summarise(evaluation.pooled)
+    vectors = [a.vector for a in training.replies.accepted.values() if a.vector is not None]
+    spent = _spent(replies)
+    return {
+        "round": server_round,
+        "sampled": [client.name for client, _ in training.asked],
+        "ok": len(training.replies.accepted),
+        "failed": dict(training.replies.failed),
+        "train_loss": training.loss,
+        "validation_accuracy": validation["accuracy"],
+        "validation_ece": validation["ece"],
+        "validation_failed": dict(evaluation.replies.failed),
+        "best": best,
+        "counters": _counters(replies),
+        "bytes_sent": vector_bytes * (len(training.asked) + len(evaluation.asked)),
+        "bytes_received": vector_bytes * len(vectors),
+        "seconds": seconds | {"network": spent["network"], "gp": spent["gp"]},
+    }
+
+
+def client_rows(roster: Roster, test: Evaluation) -> list[dict[str, Any]]:
+    """Return a row for each client of the run; None where there is no number, because there is no data or no answer."""
+    return [_row(client, test) for client in roster.all]
+
+
+def _row(client: Client, test: Evaluation) -> dict[str, Any]:
+    accepted = test.replies.accepted.get(client.name)
+    measured = summarise(accepted.reply.sums if accepted else MetricSums.zero())
+    hello = client.hello
+    return {
+        "name": client.name,
+        "classes": [hello.class_names[c] for c in hello.classes],
+        "n_train": hello.n_train,
+        "n_test": hello.n_test,
+        "rounds_trained": len(client.trained_in),
+        "last_trained_round": client.trained_in[-1] if client.trained_in else None,
+        "accuracy": measured["accuracy"],
+        "nll": measured["nll"],
+        "ece": measured["ece"],
+        "brier": measured["brier"],
+    }
+
+
+def summary(
+    settings: Settings,
+    roster: Roster,
+    test: Evaluation,
+    history: Sequence[dict[str, Any]],
+    best_round: int,
+    validation_accuracy: float | None,
+    missing: dict[str, str],
+    seconds: float,
+) -> dict[str, Any]:
+    """Return ``summary.json`` of a run that reached its end.
+
+    Accuracy and calibration are federated: over all test samples of all clients, each classified by its own client.
+    ``gp_share`` and ``network_share`` are shares of the clients' computing time.
+    """
+    test_replies = [a.reply for a in test.replies.accepted.values()]
+    spent = Counter(_spent(test_replies))
+    for record in history:
+        spent.update({phase: record["seconds"][phase] for phase in ("network", "gp")})
+    total = spent["network"] + spent["gp"]
+    numbers = summarise(test.pooled)
+    notes = []
+    if validation_accuracy is None:
+        notes.append("no client has validation data: the best model is the final one")
+    clients_software = {line for client in roster.all for line in _as_lines(client.hello.versions)}
+    return {
+        "status": "completed",
+        **{key: numbers[key] for key in ("accuracy", "ece", "mce", "brier", "nll")},
+        "test_samples": numbers["n"],
+        "rounds": len(history),
+        "clients": len(roster.clients),
+        "missing_clients": missing,
+        "best_round": best_round,
+        "validation_accuracy": validation_accuracy,
+        "notes": notes,
+        "failed_replies": sum(len(record["failed"]) for record in history),
+        "partition_hash": roster.reference.partition_hash or None,
+        **_of_settings(settings),
+        "seconds": seconds,
+        "gp_share": spent["gp"] / total if total else None,
+        "network_share": spent["network"] / total if total else None,
+        "other_client_versions": sorted(clients_software - _as_lines(software_versions())),
+    }
+
+
+def unfinished(settings: Settings, history: Sequence[dict[str, Any]], reason: str, seconds: float) -> dict[str, Any]:
+    """Return ``summary.json`` of a run that ended without a result."""
+    return {
+        "status": "failed",
+        "reason": reason,
+        "rounds": len(history),
+        **_of_settings(settings),
+        "seconds": seconds,
+    }
+
+
+def _of_settings(settings: Settings) -> dict[str, Any]:
+    return {"seed": settings.seed, "variant": settings.variant, "dataset": settings.dataset}
+
+
+def _as_lines(versions: dict[str, str]) -> set[str]:
+    return {f"{name} {version}" for name, version in versions.items()}
+
+
+def _spent(replies: Iterable[Reply]) -> dict[str, float]:
+    spent = {"network": 0.0, "gp": 0.0}
+    for reply in replies:
+        for phase in spent:
+            spent[phase] += reply.seconds.get(phase, 0.0)
+    return spent
+
+
+def _counters(replies: Iterable[Reply]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for reply in replies:
+        total.update(reply.counters)
+    return dict(sorted(total.items()))

@@ -1,0 +1,110 @@
+"""What a reply must be like before the server uses it; every refusal has a reason that fits in a log line."""
+
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+import numpy as np
+from flwr.app import Error, Message
+
+from pfedgp_core.errors import DataError
+from pfedgp_core.exchange import ARRAYS, CONFIG, METRICS, OK, SHARED, EvaluateReply, Hello, TrainReply
+
+__all__ = ["Accepted", "Checked", "error_reason", "read_evaluate_reply", "read_hello", "read_train_reply"]
+
+# Flower's error codes. The sender's own text is shown only where it is a type name, because it may quote a site's data.
+_ERRORS = {
+    1: "the client app does not load",
+    3: "no reply in time",
+    4: "the reply was lost",
+    5: "the client disconnected",
+    6: "a precondition of a Flower mod failed",
+    7: "the client refuses this app",
+    8: "the client process died",
+}
+
+Reply = TypeVar("Reply", bound=TrainReply | EvaluateReply)
+
+
+@dataclass
+class Accepted(Generic[Reply]):
+    """A usable reply; `vector` is None where the client has no update to average."""
+
+    reply: Reply
+    vector: np.ndarray | None = None
+
+
+@dataclass
+class Checked(Generic[Reply]):
+    """Replies of one exchange by client name, in the order of the names: usable ones, and why others are not."""
+
+    accepted: dict[str, Accepted[Reply]] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+def error_reason(error: Error) -> str:
+    """Say what an error reply means."""
+    if error.code in _ERRORS:
+        return _ERRORS[error.code]
+    name = error.reason or ""
+    return name if name.isidentifier() and len(name) <= 60 else f"error {error.code} on the client"
+
+
+def read_hello(message: Message) -> Hello:
+    """Read a client's presentation; DataError says why it cannot be used."""
+    return Hello.from_wire(*_records(message))
+
+
+def read_train_reply(message: Message, name: str, size: int) -> Accepted[TrainReply]:
+    """Read the reply of client `name` to a train request.
+
+    Raises
+    ------
+    DataError
+        An error reply, a missing or malformed field, another client's name, a sample count that is not positive, or a
+        vector that is not `size` finite float32 values. The text is the reason alone.
+    """
+    reply = TrainReply.from_wire(*_records(message))
+    _check_name(reply.name, name)
+    return Accepted(reply, _read_vector(message, size) if reply.status == OK else None)
+
+
+def read_evaluate_reply(message: Message, name: str, split: str, samples: int) -> Accepted[EvaluateReply]:
+    """Read the reply of client `name`, which has `samples` samples of `split`; raises as ``read_train_reply``."""
+    reply = EvaluateReply.from_wire(*_records(message))
+    _check_name(reply.name, name)
+    if reply.split != split:
+        raise DataError(f"sums of {reply.split!r} data where {split!r} was asked for")
+    if reply.sums.n > samples:
+        raise DataError(f"sums of {reply.sums.n} samples from a client that has {samples}")
+    return Accepted(reply)
+
+
+def _records(message: Message) -> tuple[dict, dict]:
+    if message.has_error():
+        raise DataError(error_reason(message.error))
+    try:
+        return dict(message.content.config_records[CONFIG]), dict(message.content.metric_records[METRICS])
+    except KeyError:
+        raise DataError("missing fields") from None
+
+
+def _check_name(claimed: str, known: str) -> None:
+    if claimed != known:
+        raise DataError("the reply carries another client's name")
+
+
+def _read_vector(message: Message, size: int) -> np.ndarray:
+    arrays = message.content.array_records.get(ARRAYS)
+    if arrays is None or set(arrays) != {SHARED}:
+        raise DataError("missing the shared vector")
+    try:
+        vector = arrays[SHARED].numpy()
+    except Exception as error:  # whatever bytes a client sends, they cost that client its place in this round only
+        raise DataError(f"the shared vector cannot be read ({type(error).__name__})") from None
+    if vector.dtype != np.float32:
+        raise DataError(f"the shared vector is {vector.dtype}, not float32")
+    if vector.shape != (size,):
+        raise DataError(f"the shared vector has shape {list(vector.shape)}, not [{size}]")
+    if not np.isfinite(vector).all():
+        raise DataError("the shared vector holds NaN or infinity")
+    return vector

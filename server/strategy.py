@@ -1,0 +1,155 @@
+"""The strategy: whom to ask in a round, and what to make of the replies. Arithmetic lives in pfedgp_core."""
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
+from flwr.serverapp import Grid
+from flwr.serverapp.strategy import Strategy
+
+from pfedgp_core.aggregation import average
+from pfedgp_core.config import Settings
+from pfedgp_core.errors import DataError
+from pfedgp_core.exchange import EVALUATE, OK, SPLIT, STATUSES, TRAIN, EvaluateReply, TrainReply
+from pfedgp_core.metrics import MetricSums, summarise
+from pfedgp_core.streams import Stream
+from server.messages import pack_vector, request
+from server.reply_checks import Accepted, Checked, read_evaluate_reply, read_train_reply
+from server.roster import Client, Roster
+
+__all__ = ["Evaluation", "PFedGP", "Training"]
+
+logger = logging.getLogger("pfedgp.server")
+
+Asked = tuple[Client, Message]
+
+
+@dataclass
+class Training:
+    """What came of the last train requests."""
+
+    asked: list[Asked] = field(default_factory=list)
+    replies: Checked[TrainReply] = field(default_factory=Checked)
+
+    @property
+    def loss(self) -> float | None:
+        """Mean of the clients' losses before their updates; None where no client has one."""
+        losses = [a.reply.loss for a in self.replies.accepted.values() if a.reply.loss is not None]
+        return sum(losses) / len(losses) if losses else None
+
+
+@dataclass
+class Evaluation:
+    """What came of the last evaluate requests, for one split."""
+
+    split: str = ""
+    asked: list[Asked] = field(default_factory=list)
+    replies: Checked[EvaluateReply] = field(default_factory=Checked)
+
+    @property
+    def pooled(self) -> MetricSums:
+        """Sums over all samples of all clients that answered."""
+        return sum((a.reply.sums for a in self.replies.accepted.values()), MetricSums.zero())
+
+
+class PFedGP(Strategy):
+    """Flower's five questions, answered for pFedGP.
+
+    Clients are sampled and their replies are ordered by name, never by node id or arrival, so that one seed gives one
+    result to the last bit. After ``aggregate_*`` the attributes `training` and `evaluation` hold the details.
+
+    Parameters
+    ----------
+    settings : Settings
+    roster : Roster
+        The clients; the strategy asks those that are connected.
+    size : int
+        Length of the shared vector.
+    """
+
+    def __init__(self, settings: Settings, roster: Roster, size: int) -> None:
+        self.settings, self.roster, self.size = settings, roster, size
+        self.training, self.evaluation = Training(), Evaluation()
+
+    def summary(self) -> None:
+        """Log who takes part in what."""
+        clients = self.roster.all
+        samples = [sum(getattr(c.hello, f"n_{split}") for c in clients) for split in ("train", "validation", "test")]
+        logger.info(
+            "%d clients with %d training, %d validation and %d test samples; %d shared values (%.1f MB a message)",
+            *(len(clients), *samples, self.size, 4e-6 * self.size),
+        )
+
+    def configure_train(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> list[Message]:
+        """Ask ``clients-per-round`` connected clients, drawn without replacement, to train."""
+        online = self.roster.online()
+        rng = Stream(self.settings.seed, "sample", server_round).numpy
+        drawn = rng.choice(len(online), size=min(self.settings.clients_per_round, len(online)), replace=False)
+        self.training = Training(self._requests(TRAIN, [online[i] for i in sorted(drawn)], config, arrays))
+        return [message for _, message in self.training.asked]
+
+    def aggregate_train(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        """Average the usable updates; None in place of the arrays where the model stays as it is.
+
+        A client without an update (a single class, say) has answered as it should: it counts as a result and is left
+        out of the average. Fewer results than ``min-results`` leave the model as it is.
+        """
+        checked = self._check(replies, self.training.asked, lambda m, c: read_train_reply(m, c.name, self.size))
+        self.training.replies = checked
+        for name, accepted in checked.accepted.items():
+            self.roster.clients[name].trained_in.append(server_round)
+            if accepted.reply.status != OK:
+                logger.info("round %d: %s: %s", server_round, name, STATUSES[accepted.reply.status])
+        metrics = MetricRecord({"ok": len(checked.accepted), "failed": len(checked.failed)})
+        updates = [a for a in checked.accepted.values() if a.vector is not None]
+        if len(checked.accepted) < self.settings.min_results or not updates:
+            return None, metrics
+        weights = [a.reply.n_train for a in updates] if self.settings.aggregation == "samples" else None
+        return pack_vector(average([a.vector for a in updates if a.vector is not None], weights)), metrics
+
+    def configure_evaluate(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> list[Message]:
+        """Ask every connected client that has data of the split named in `config`."""
+        split = str(config[SPLIT])
+        clients = [client for client in self.roster.online() if client.hello.count(split)]
+        self.evaluation = Evaluation(split, self._requests(EVALUATE, clients, config, arrays))
+        return [message for _, message in self.evaluation.asked]
+
+    def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
+        """Pool the sums of all clients that answered; None where there are none."""
+        split = self.evaluation.split
+        self.evaluation.replies = self._check(
+            replies,
+            self.evaluation.asked,
+            lambda m, c: read_evaluate_reply(m, c.name, split, c.hello.count(split)),
+        )
+        for name, reason in self.evaluation.replies.failed.items():
+            logger.warning("round %d: %s is not in the %s numbers: %s", server_round, name, split, reason)
+        pooled = summarise(self.evaluation.pooled)
+        return MetricRecord({k: v for k, v in pooled.items() if v is not None}) if pooled["n"] else None
+
+    def _requests(self, kind: str, clients: list[Client], config: ConfigRecord, arrays: ArrayRecord) -> list[Asked]:
+        return [(c, request(kind, c.node_id, config, arrays, self.settings.round_timeout)) for c in clients]
+
+    def _check(
+        self, replies: Iterable[Message], asked: list[Asked], read: Callable[[Message, Client], Accepted]
+    ) -> Checked:
+        """Sort replies into usable and failed ones; whoever was asked and did not answer has failed."""
+        # By the request's id, because an error reply that the SuperLink makes does not carry the client's node id.
+        answers = {reply.metadata.reply_to_message_id: reply for reply in replies}
+        checked: Checked = Checked()
+        for client, message in asked:
+            reply = answers.get(message.metadata.message_id)
+            try:
+                if reply is None:
+                    raise DataError(f"no reply within {self.settings.round_timeout:g} s")
+                checked.accepted[client.name] = read(reply, client)
+            except DataError as error:
+                checked.failed[client.name] = str(error)
+        return checked
