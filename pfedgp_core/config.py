@@ -44,6 +44,7 @@ class GPSettings:
     )
     quadrature: int = _setting(32, "Gauss-Hermite nodes for E sigma(f*)", low=4, high=128)
     link: str = _setting("arith", "node probability", choices=("arith", "chain-geo", "paper-explog"))
+    solver: str = _setting("auto", "linear algebra of a node", choices=("auto", "dense", "iterative"))
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,14 @@ from functools import cached_property
 from torch import Tensor
 
 from pfedgp_core import dense, gibbs
+from pfedgp_core.iterative import IterativeNode
 from pfedgp_core.kernels import Kernel
 from pfedgp_core.linalg import safe_cholesky
 from pfedgp_core.streams import Stream
 
 __all__ = ["FullGP"]
+
+ITERATIVE_FROM = 96  # points from which the iterative solver is the faster one (docs/solver.md)
 
 
 class FullGP:
@@ -27,13 +30,23 @@ class FullGP:
         Part of the model: the Gram matrix is K + jitter I, the prior variance of a test latent k** + jitter.
     counters : Counter, optional
         Receives the numerical recoveries.
+    solver : {"auto", "dense", "iterative"}
+        ``dense``: a Cholesky factorisation a chain, exact. ``iterative``: conjugate gradients for all chains at once
+        and one predictive variance for all chains. ``auto``: iterative for nodes of 96 points and more.
     """
 
     def __init__(
-        self, kernel: Kernel, inputs: Tensor, labels: Tensor, jitter: float, counters: Counter[str] | None = None
+        self,
+        kernel: Kernel,
+        inputs: Tensor,
+        labels: Tensor,
+        jitter: float,
+        counters: Counter[str] | None = None,
+        solver: str = "auto",
     ) -> None:
         self.kernel, self.inputs, self.jitter, self.counters = kernel, inputs, jitter, counters
         self.kappa = labels.to(inputs.dtype) - 0.5
+        self.iterative = solver == "iterative" or (solver == "auto" and len(inputs) >= ITERATIVE_FROM)
 
     @cached_property
     def gram(self) -> Tensor:
@@ -44,12 +57,18 @@ class FullGP:
     def _prior_factor(self) -> Tensor:
         return safe_cholesky(self.gram.detach(), self.counters)
 
+    @cached_property
+    def _node(self) -> IterativeNode:
+        return IterativeNode(self.gram.detach(), self.counters)
+
     def draw_prior(self, chains: int, stream: Stream) -> Tensor:
         """f ~ N(0, K), [C, n]."""
         return stream.normal(chains, len(self.kappa), dtype=self.kappa.dtype) @ self._prior_factor.T
 
     def draw_latents(self, omega: Tensor, stream: Stream) -> tuple[Tensor, Tensor]:
         """f ~ p(f | omega, y) and an independent draw of the prior, each [C, n]."""
+        if self.iterative:
+            return self._node.draw_latents(self._prior_factor, omega, self.kappa, stream)
         return dense.draw_latents(self.gram.detach(), self._prior_factor, omega, self.kappa, stream)
 
     def sample_omega(self, chains: int, sweeps: int, stream: Stream) -> Tensor:
@@ -59,7 +78,9 @@ class FullGP:
     def predict(self, test_inputs: Tensor, omega: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance of f* at `test_inputs` [T, d] for every chain, each [C, T]."""
         k_star_star = self.kernel.diagonal(test_inputs) + self.jitter
-        return dense.predictive(self.gram, self.kernel.cross(self.inputs, test_inputs), k_star_star, omega, self.kappa)
+        K_star = self.kernel.cross(self.inputs, test_inputs)
+        predictive = self._node.predictive if self.iterative else dense.predictive
+        return predictive(self.gram, K_star, k_star_star, omega, self.kappa)
 
     def log_marginal(self, omega: Tensor) -> Tensor:
         """log p(y | omega) of every chain, fully normalised, [C]."""

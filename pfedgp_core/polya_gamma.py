@@ -58,7 +58,7 @@ def sample_pg(z: Tensor, rng: np.random.Generator) -> Tensor:
             f"{int((~tilt.isfinite()).sum())} of {tilt.numel()} latent values are NaN or infinite; "
             "lower learning-rate or raise gp.jitter."
         )
-    omega = torch.empty_like(tilt)
+    omega = torch.zeros_like(tilt)  # read by the sampler's cast to double, so it must hold numbers
     if max(-low, high) <= WALD_ABOVE:
         random_polyagamma(1, tilt.numpy(), out=omega.numpy(), random_state=rng, disable_checks=True)
     else:

@@ -13,7 +13,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from pfedgp_core.config import Settings
+from pfedgp_core.config import GPSettings, Settings
 from pfedgp_core.full_gp import FullGP
 from pfedgp_core.kernels import Kernel
 from pfedgp_core.streams import Stream
@@ -53,30 +53,33 @@ class Variant(Protocol):
 
 def make_variant(settings: Settings, kernel: Kernel) -> Variant:
     """The variant named by ``settings.variant``."""
-    return FullVariant(kernel, settings.gp.jitter, settings.gp.holdout)
+    return FullVariant(kernel, settings.gp)
 
 
 class FullVariant:
     """The full GP on the client's own points."""
 
-    def __init__(self, kernel: Kernel, jitter: float, holdout: float) -> None:
-        self.kernel, self.jitter, self.holdout = kernel, jitter, holdout
+    def __init__(self, kernel: Kernel, gp: GPSettings) -> None:
+        self.kernel, self.settings = kernel, gp
 
     def training_problem(
         self, node: Node, features: Tensor, labels: Tensor, stream: Stream, counters: Counter[str]
     ) -> NodeProblem | None:
         left, right = rows_of(labels, node.left), rows_of(labels, node.right)
-        keep_left, out_left = _hold_out(left, self.holdout, stream)
-        keep_right, out_right = _hold_out(right, self.holdout, stream)
+        keep_left, out_left = _hold_out(left, self.settings.holdout, stream)
+        keep_right, out_right = _hold_out(right, self.settings.holdout, stream)
         if not len(keep_left) or not len(keep_right) or not len(out_left) + len(out_right):
             return None
         inputs = features[torch.cat([keep_left, keep_right])]
-        gp = FullGP(self.kernel, inputs, sides(keep_left, keep_right), self.jitter, counters)
+        gp = self._gp(inputs, sides(keep_left, keep_right), counters)
         return NodeProblem(gp, features[torch.cat([out_left, out_right])], sides(out_left, out_right))
 
     def prediction_gp(self, node: Node, features: Tensor, labels: Tensor, counters: Counter[str]) -> FullGP:
         left, right = rows_of(labels, node.left), rows_of(labels, node.right)
-        return FullGP(self.kernel, features[torch.cat([left, right])], sides(left, right), self.jitter, counters)
+        return self._gp(features[torch.cat([left, right])], sides(left, right), counters)
+
+    def _gp(self, inputs: Tensor, labels: Tensor, counters: Counter[str]) -> FullGP:
+        return FullGP(self.kernel, inputs, labels, self.settings.jitter, counters, self.settings.solver)
 
 
 def rows_of(labels: Tensor, classes: tuple[int, ...]) -> Tensor:

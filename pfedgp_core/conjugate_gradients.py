@@ -1,0 +1,112 @@
+r"""Preconditioned conjugate gradients for all chains of a node at once.
+
+The chains share one kernel matrix: B_c = I + D_c K D_c differs between chains only in D_c = diag(sqrt(omega_c)). One
+iteration for C chains is a single matrix product (C x n)(n x n), so a solve costs about 2 n^2 C flops an iteration
+for all chains together instead of C n^3 / 3.
+
+The preconditioner is B_c with K replaced by a rank-r factor plus its residual diagonal, K ~ A'A + diag(d), inverted by
+Woodbury's identity with one r x r matrix a chain.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+__all__ = ["Preconditioner", "pivoted_cholesky", "solve"]
+
+
+def pivoted_cholesky(K: Tensor, rank: int) -> Tensor:
+    """Greedy pivoted Cholesky factor A [r, n] of K [n, n] with K ~ A'A, in O(n r^2); r <= rank where K is exhausted."""
+    matrix = K.detach().cpu().numpy()
+    residual = matrix.diagonal().copy()
+    smallest = 1e-6 * residual.max(initial=0.0)
+    A = np.zeros((min(rank, len(matrix)), len(matrix)), dtype=matrix.dtype)
+    for k in range(len(A)):
+        i = int(residual.argmax())
+        if residual[i] <= smallest:
+            A = A[:k]
+            break
+        A[k] = (matrix[i] - A[:k, i] @ A[:k]) / np.sqrt(residual[i])
+        residual -= A[k] ** 2
+        residual[i] = 0.0
+    return torch.from_numpy(A).to(K.device)
+
+
+class Preconditioner(NamedTuple):
+    """Inverse of B_c with K ~ A'A + diag(d): z -> (z - T' P T z) / g, in symmetric form.
+
+    Attributes
+    ----------
+    scale : Tensor [C, n]
+        1 / sqrt(1 + omega d).
+    weight : Tensor [C, n]
+        sqrt(omega) * scale.
+    A : Tensor [r, n]
+    inverse : Tensor [C, r, r]
+        (I + A diag(weight^2) A')^-1.
+    """
+
+    scale: Tensor
+    weight: Tensor
+    A: Tensor
+    inverse: Tensor
+
+    @classmethod
+    def build(cls, A: Tensor, diagonal: Tensor, sqrt_omega: Tensor) -> "Preconditioner":
+        """From the factor A [r, n], the diagonal of K [n] and sqrt(omega) [C, n]."""
+        d = (diagonal - A.square().sum(0)).clamp_min_(0)
+        scale = torch.addcmul(torch.ones((), dtype=A.dtype, device=A.device), sqrt_omega.square(), d).rsqrt_()
+        weight = sqrt_omega * scale
+        inner = (A * weight.square()[:, None, :]) @ A.T
+        inner.diagonal(dim1=-2, dim2=-1).add_(1.0)
+        return cls(scale, weight, A, torch.cholesky_inverse(torch.linalg.cholesky_ex(inner)[0]))
+
+    def __call__(self, r: Tensor) -> Tensor:
+        """Apply to r [C, n]."""
+        q = r * self.scale
+        inner = torch.bmm(self.inverse, ((q * self.weight) @ self.A.T)[..., None])[..., 0]
+        return torch.addcmul(q, self.weight, inner @ self.A, value=-1).mul_(self.scale)
+
+
+def solve(
+    K: Tensor, sqrt_omega: Tensor, b: Tensor, precondition: Preconditioner, tolerance: float, limit: int = 200
+) -> tuple[Tensor, bool]:
+    """Solve (I + D_c K D_c) x_c = b_c for every chain c.
+
+    Parameters
+    ----------
+    K : Tensor [n, n]
+    sqrt_omega : Tensor [C, n]
+    b : Tensor [C, n]
+    precondition : Preconditioner
+    tolerance : float
+        Relative residual that every chain must reach.
+    limit : int
+        Iterations.
+
+    Returns
+    -------
+    x : Tensor [C, n]
+    converged : bool
+        False where a chain did not reach the tolerance or left the finite numbers; x is then not to be used.
+    """
+    target = tolerance * b.norm(dim=1)
+    r = b.clone()
+    z = precondition(r)
+    p = z.clone()
+    rz = (r * z).sum(1)
+    x = torch.zeros_like(b)
+    for _ in range(limit):
+        Bp = torch.addcmul(p, sqrt_omega, (sqrt_omega * p) @ K)
+        step = (rz / (p * Bp).sum(1))[:, None]
+        x.addcmul_(step, p)
+        r.addcmul_(step, Bp, value=-1)
+        if bool((r.norm(dim=1) <= target).all()):
+            return x, True
+        z = precondition(r)
+        following = (r * z).sum(1)
+        p = torch.addcmul(z, (following / rz)[:, None], p)
+        rz = following
+    return x, False

@@ -1,0 +1,123 @@
+"""The iterative solver against the dense one, which stays the reference."""
+
+from collections import Counter
+
+import pytest
+import torch
+
+from pfedgp_core import conjugate_gradients, dense, iterative
+from pfedgp_core.full_gp import FullGP
+from pfedgp_core.kernels import make_kernel, unit_sphere
+from pfedgp_core.links import node_log_probabilities
+from pfedgp_core.objectives import predictive_losses
+from pfedgp_core.streams import Stream
+
+KERNEL = make_kernel("rbf", 8.0, 1.0)
+
+
+def clusters(n, seed=0, dtype=torch.float32):
+    """Two overlapping clusters whose spectrum decays as that of trained features does."""
+    generator = torch.Generator().manual_seed(seed)
+    scale = torch.linspace(1, 0, 30, dtype=torch.float64) ** 3
+    labels = torch.arange(n) % 2
+    centres = torch.randn(2, 30, generator=generator, dtype=torch.float64)
+    points = 0.4 * centres[labels] + torch.randn(n, 30, generator=generator, dtype=torch.float64) * scale
+    return unit_sphere(points).to(dtype), labels
+
+
+@pytest.fixture(scope="module")
+def node():
+    inputs, labels = clusters(300)
+    gp = FullGP(KERNEL, inputs[:160], labels[:160], 1e-3, solver="dense")
+    return gp, gp.sample_omega(20, 5, Stream(0, "omega")), inputs[160:], labels[160:] == 1
+
+
+def test_pivoted_cholesky_reproduces_a_matrix_of_that_rank():
+    root = torch.randn(4, 9, dtype=torch.float64)
+    A = conjugate_gradients.pivoted_cholesky(root.T @ root, 9)
+    assert A.shape == (4, 9)
+    torch.testing.assert_close(A.T @ A, root.T @ root)
+
+
+def test_solves_to_the_tolerance(node):
+    gp, omega, _, _ = node
+    d = omega.sqrt()
+    solver = iterative.IterativeNode(gp.gram)
+    b = torch.randn(20, 160)
+    x = solver.solve(d, b, 1e-5)
+    residual = b - x - d * ((d * x) @ gp.gram)
+    assert (residual.norm(dim=1) / b.norm(dim=1)).max() < 2e-5
+
+
+def test_draws_equal_the_dense_ones_for_the_same_noise(node):
+    gp, omega, _, _ = node
+    factor = torch.linalg.cholesky(gp.gram)
+    exact, _ = dense.draw_latents(gp.gram, factor, omega, gp.kappa, Stream(1, "f"))
+    fast, _ = iterative.IterativeNode(gp.gram).draw_latents(factor, omega, gp.kappa, Stream(1, "f"))
+    assert (exact - fast).abs().max() < 0.05  # the draws themselves have a standard deviation near 1
+
+
+def test_node_probabilities_stay_within_the_documented_distance(node):
+    gp, omega, targets, _ = node
+    fast = FullGP(KERNEL, gp.inputs, gp.kappa + 0.5, 1e-3, solver="iterative")
+    mu, v = gp.predict(targets, omega)
+    fast_mu, fast_v = fast.predict(targets, omega)
+    torch.testing.assert_close(fast_mu, mu, atol=2e-3, rtol=0)
+    difference = (node_log_probabilities(mu, v)[0].exp() - node_log_probabilities(fast_mu, fast_v)[0].exp()).abs()
+    assert difference.mean() < 1e-3 and difference.max() < 1e-2
+
+
+def test_gradient_of_the_loss_equals_the_dense_one(node):
+    gp, omega, targets, left = node
+    gradients = []
+    for solver in ("dense", "iterative"):
+        points = torch.cat([gp.inputs, targets]).requires_grad_()
+        model = FullGP(KERNEL, points[:160], gp.kappa + 0.5, 1e-3, solver=solver)
+        predictive_losses(*model.predict(points[160:], omega), left, 32).mean().backward()
+        gradients.append(points.grad)
+    assert (gradients[0] - gradients[1]).norm() < 0.02 * gradients[0].norm()
+
+
+def test_gradient_of_the_mean_is_exact():
+    inputs, labels = clusters(20, dtype=torch.float64)
+    gp = FullGP(KERNEL, inputs[:12], labels[:12], 1e-3)
+    omega = 0.05 + 0.2 * torch.rand(3, 12, dtype=torch.float64)
+    solver = iterative.IterativeNode(gp.gram)
+    K, K_star = (gp.gram / 2).requires_grad_(), KERNEL.cross(inputs[:12], inputs[12:]).requires_grad_()
+
+    def mean(half, cross):
+        return iterative._Mean.apply(half + half.T, cross, omega, gp.kappa, solver)
+
+    # A finite difference moves K, but the preconditioner belongs to the unmoved one: the tolerance covers it.
+    solver.solve = lambda d, b, tolerance, precondition=None: torch.linalg.solve(
+        torch.eye(12, dtype=K.dtype) + d[:, :, None] * (K.detach() * 2) * d[:, None, :], b[..., None]
+    )[..., 0]
+    analytic = torch.autograd.grad(mean(K, K_star).sum(), (K, K_star))
+    exact, _ = dense.predictive(K + K.T, K_star, torch.ones(8, dtype=K.dtype), omega, gp.kappa)
+    for a, b in zip(analytic, torch.autograd.grad(exact.sum(), (K, K_star)), strict=True):
+        torch.testing.assert_close(a, b, atol=1e-8, rtol=1e-8)
+
+
+def test_no_convergence_falls_back_to_the_dense_path_and_is_counted(node, monkeypatch):
+    gp, omega, targets, _ = node
+    monkeypatch.setattr(iterative, "solve", lambda K, d, b, *_: (torch.full_like(b, torch.nan), False))
+    counters = Counter()
+    fast = FullGP(KERNEL, gp.inputs, gp.kappa + 0.5, 1e-3, counters, solver="iterative")
+    mu, _ = fast.predict(targets, omega)
+    torch.testing.assert_close(mu, gp.predict(targets, omega)[0], atol=1e-3, rtol=0)
+    assert counters["cg_fallback"] == 1
+
+
+def test_non_finite_right_hand_side_does_not_converge_and_does_not_hang(node):
+    gp, omega, _, _ = node
+    solver = iterative.IterativeNode(gp.gram)
+    d = omega.sqrt()
+    _, converged = conjugate_gradients.solve(gp.gram, d, torch.full_like(d, torch.nan), solver.preconditioner(d), 1e-3)
+    assert not converged
+
+
+def test_auto_is_dense_for_small_nodes_and_iterative_for_large_ones():
+    inputs, labels = clusters(200)
+    assert not FullGP(KERNEL, inputs[:40], labels[:40], 1e-3).iterative
+    assert FullGP(KERNEL, inputs, labels, 1e-3).iterative
+    assert not FullGP(KERNEL, inputs, labels, 1e-3, solver="dense").iterative
