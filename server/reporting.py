@@ -32,6 +32,7 @@ class ConsoleReporter:
         """Print the effective settings as a small tree."""
         s, gp = settings, settings.gp
         self._rounds = s.rounds
+        epochs = "1 local epoch" if s.local_epochs == 1 else f"{s.local_epochs} local epochs"
         rows = {
             "data": f"{s.dataset}, {s.classes_per_client} classes per client",
             "clients": f"{n_clients}, {s.clients_per_round} sampled in each round",
@@ -39,7 +40,7 @@ class ConsoleReporter:
             "model": f"{s.variant} GP, {s.objective} objective, network {s.network}, {s.feature_dim} features",
             "kernel": f"{gp.kernel}, output scale {gp.output_scale:g}, length scale {gp.length_scale:g}",
             "sampler": f"{gp.sweeps} sweeps, {gp.train_chains} chains in training, {gp.predict_chains} in prediction",
-            "update": f"{s.local_epochs} local epochs, learning rate {s.learning_rate:g}, momentum {s.momentum:g}",
+            "update": f"{epochs}, learning rate {s.learning_rate:g}, momentum {s.momentum:g}",
             "seed": f"{s.seed}",
             "folder": f"{path}",
         }
@@ -50,23 +51,24 @@ class ConsoleReporter:
     def round(self, record: Mapping[str, Any]) -> None:
         """Print one line, and a second one naming the clients that failed."""
         width = len(str(self._rounds))
-        failed = record["failed"]
         seconds = record["seconds"]
+        accuracy = record["validation_accuracy"]
+        eta = seconds.get("eta")
         parts = [
             f"round {record['round']:>{width}}/{self._rounds}",
             f"{record['ok']} ok",
-            f"{len(failed)} failed",
+            f"{len(record['failed'])} failed",
             f"loss {_number(record['train_loss'])}",
-            f"val acc {_percent(record['validation_accuracy'])}",
+            # Most rounds have no evaluation.
+            f"val acc {'-' if accuracy is None else _percent(accuracy):>6}",
             _duration(seconds["round"]),
-            f"ETA {_duration(seconds.get('eta'))}",
+            f"ETA {_duration(None if eta is None else round(eta))}",
         ]
         if record.get("best"):
             parts.append("best so far")
         self._print("  ".join(parts))
-        if failed:
-            reasons = ", ".join(f"{name} ({_shortened(reason, 120)})" for name, reason in sorted(failed.items()))
-            self._print(f"  failed: {reasons}")
+        self._name("failed", record["failed"])
+        self._name("failed in validation", record.get("validation_failed"))
         self._counters.update(record.get("counters") or {})
 
     def finish(self, rows: Sequence[Mapping[str, Any]], summary: Mapping[str, Any], path: Path) -> None:
@@ -76,6 +78,7 @@ class ConsoleReporter:
             self._print(line)
         if len(rows) > _MOST_ROWS:
             self._print(f"... and {len(rows) - _MOST_ROWS} more clients in clients.csv")
+        self._name("no test result", summary.get("missing_clients"))
         events = {name: count for name, count in sorted(self._counters.items()) if count}
         if events:
             self._print("counters: " + ", ".join(f"{name} {count}" for name, count in events.items()))
@@ -87,7 +90,14 @@ class ConsoleReporter:
             f"{summary.get('clients', len(rows))} clients, best round {_text(summary.get('best_round'))}, "
             f"{_duration(summary.get('seconds'))}"
         )
+        for note in summary.get("notes") or ():
+            self._print(f"           {note}")
         self._print(f"{path}")
+
+    def _name(self, what: str, reasons: Mapping[str, str] | None) -> None:
+        if reasons:
+            listed = ", ".join(f"{name} ({_shortened(reason, 120)})" for name, reason in sorted(reasons.items()))
+            self._print(f"  {what}: {listed}")
 
     def _print(self, line: str) -> None:
         # Names of clients and classes may hold any character; a hospital's terminal or log may not show them.
@@ -140,7 +150,7 @@ def _percent(value: float | None) -> str:
 def _duration(seconds: float | None) -> str:
     if seconds is None:
         return "n/a"
-    if seconds < 10:
+    if seconds < 10 and not isinstance(seconds, int):
         return f"{seconds:.2f} s"
     if seconds < 120:
         return f"{seconds:.0f} s"

@@ -76,12 +76,20 @@ def test_a_good_round_is_one_line(reporter: ConsoleReporter, out: io.StringIO) -
     assert out.getvalue() == "round  5/60  2 ok  0 failed  loss 0.123  val acc 96.9 %  0.41 s  ETA 20 s\n"
 
 
+def test_the_best_round_and_a_short_rest(reporter: ConsoleReporter, out: io.StringIO) -> None:
+    late = {"round": 60, "best": True, "validation_failed": {"a": "timeout"}, "seconds": {"round": 12.3, "eta": 4.2}}
+    reporter.round(RECORD | late)
+    first, second = out.getvalue().splitlines()
+    assert first.endswith("val acc 96.9 %  12 s  ETA 4 s  best so far")
+    assert second == "  failed in validation: a (timeout)"
+
+
 def test_a_round_without_anything_good(reporter: ConsoleReporter, out: io.StringIO) -> None:
     empty = {"ok": 0, "train_loss": None, "validation_accuracy": None, "seconds": {"round": 3700.0, "eta": None}}
     failed = {"client-07": "timeout", "b\u00fcro": "boom:\n  line two " + "x" * 500}
     reporter.round(RECORD | empty | {"failed": failed})
     first, second = out.getvalue().splitlines()
-    assert first == "round  5/60  0 ok  2 failed  loss n/a  val acc n/a  62 min  ETA n/a"
+    assert first == "round  5/60  0 ok  2 failed  loss n/a  val acc      -  62 min  ETA n/a"
     assert second.startswith("  failed: b\\xfcro (boom: line two xxx") and second.endswith("...), client-07 (timeout)")
     assert len(second) < 200
 
@@ -91,7 +99,7 @@ def test_finish_aligns_and_names_the_folder_last(reporter: ConsoleReporter, out:
     rows = [ROW, ROW | nothing | {"name": "\u75c5\u9662", "classes": [], "n_test": 0}]
     reporter.round(RECORD | {"counters": {"chain_redrawn": 2, "step_skipped": 0}})
     reporter.round(RECORD | {"counters": {"chain_redrawn": 1}})
-    reporter.finish(rows, SUMMARY, Path("/runs/a"))
+    reporter.finish(rows, SUMMARY | {"notes": ["a note"], "missing_clients": {"c": "gone"}}, Path("/runs/a"))
     text = out.getvalue()
     assert text.isascii()
     lines = text.splitlines()[3:]
@@ -102,6 +110,7 @@ def test_finish_aligns_and_names_the_folder_last(reporter: ConsoleReporter, out:
     assert "counters: chain_redrawn 3\n" in text
     assert "federated  accuracy 97.0 %  ece 0.012  mce 0.200  nll 0.100  brier 0.050" in lines
     assert "completed after 60 rounds, 20 clients, best round 45, 31 s" in text
+    assert "  no test result: c (gone)" in lines and lines[-2] == "           a note"
     assert lines[-1] == "/runs/a"
 
 
