@@ -95,9 +95,7 @@ def deploy_local(
             port = route(flower.fleet_port)
             for index in range(settings.clients):
                 flower.start_site(index, settings.clients, port)
-            show(
-                f"{settings.clients} sites connect over gRPC to the SuperLink's fleet port 127.0.0.1:{flower.fleet_port}"
-            )
+            show(f"{settings.clients} sites, over gRPC to the SuperLink's fleet port 127.0.0.1:{flower.fleet_port}")
             run_id = flower.submit(folder / "pfedgp")
             for line in flower.follow(run_id):
                 show(line)

@@ -1,8 +1,8 @@
-"""A Grid inside one process: the real apps talk to each other without Ray, sockets or processes, and faults can be put in.
+"""A Grid inside one process: the real apps talk without Ray, sockets or processes, and faults can be put in.
 
-It keeps the traps of the real grids: node ids are random, ``push_messages`` looks at the messages twice (as the deployment
-does), replies come back in another order than they were asked for, and what a grid makes of an exception that leaves a
-client is Flower's error reply with the exception's text.
+It keeps the traps of the real grids: node ids are random, ``push_messages`` looks at the messages twice (as the
+deployment does), replies come back in another order than they were asked for, and what a grid makes of an exception
+that leaves a client is Flower's error reply with the exception's text.
 """
 
 import random

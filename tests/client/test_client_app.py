@@ -1,0 +1,129 @@
+"""The ClientApp by itself: replies, and what an exception lets out."""
+
+import json
+import logging
+
+import numpy as np
+import pytest
+from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordDict
+
+import client.client_app
+from client.client_app import app
+from client.site import load_site
+from pfedgp_core.errors import ConfigError, DataError
+from pfedgp_core.exchange import ARRAYS, CONFIG, METRICS, SHARED, EvaluateReply, Hello, TrainReply
+from pfedgp_core.shared import SharedState
+from tests.federation_run import SMALL
+
+THETA = SharedState.initial(SMALL, (1, 8, 8), 10).to_vector()
+
+
+def ask(
+    kind: str, index: int = 0, settings: dict | None = None, vector: np.ndarray | None = THETA, **config
+) -> Message:
+    """Send one request to a client and return its reply."""
+    fields = {"settings": json.dumps(settings or SMALL.to_run_config()), "round": 1, "split": ""} | config
+    content = RecordDict({CONFIG: ConfigRecord(fields)})
+    if vector is not None:
+        content[ARRAYS] = ArrayRecord({SHARED: Array(vector)})
+    message = Message(content, dst_node_id=9, message_type=kind)
+    return app(message, Context(1, 9, {"partition-id": index, "num-partitions": 5}, RecordDict(), {}))
+
+
+def read(record_type, reply: Message):
+    """Parse a reply."""
+    return record_type.from_wire(dict(reply.content[CONFIG]), dict(reply.content[METRICS]))
+
+
+def test_hello_tells_counts_and_no_data() -> None:
+    reply = ask("query.hello", index=3, vector=None)
+    hello = read(Hello, reply)
+    assert hello.name == "client-03" and len(hello.classes) == 2 and hello.n_train > 100
+    assert set(reply.content) == {CONFIG, METRICS} and not reply.content[METRICS]
+
+
+def test_train_depends_on_seed_round_and_client_only() -> None:
+    first, again, later = (ask("train", round=r) for r in (1, 1, 2))
+    vectors = [r.content[ARRAYS][SHARED].numpy().tobytes() for r in (first, again, later)]
+    assert vectors[0] == vectors[1] != vectors[2]
+    reply = read(TrainReply, first)
+    assert (reply.name, reply.status, reply.steps) == ("client-00", "ok", 1)
+    assert set(reply.seconds) == {"network", "gp"}
+
+
+def test_evaluate_measures_the_split_that_was_asked_for() -> None:
+    hello = read(Hello, ask("query.hello", vector=None))
+    for split in ("validation", "test"):
+        reply = read(EvaluateReply, ask("evaluate", split=split))
+        assert reply.split == split and reply.sums.n == hello.count(split)
+
+
+def test_requests_do_not_disturb_each_other() -> None:
+    alone = ask("train", index=1).content[ARRAYS][SHARED].numpy()
+    ask("train", index=2), ask("evaluate", index=1, split="test")
+    assert np.array_equal(ask("train", index=1).content[ARRAYS][SHARED].numpy(), alone)
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        ({"kind": "train", "vector": THETA[:-1]}, "DataError"),
+        ({"kind": "train", "vector": np.full_like(THETA, np.nan)}, "DataError"),
+        ({"kind": "train", "vector": None}, "DataError"),
+        ({"kind": "evaluate", "split": "train"}, "DataError"),
+        ({"kind": "train", "settings": {"no-such-setting": 1}}, "ConfigError"),
+        ({"kind": "train", "settings": {"clients": 4, "clients-per-round": 2}}, "ConfigError"),
+    ],
+)
+def test_a_bad_request_gives_an_error_of_a_named_type(request_: dict, error: str) -> None:
+    reply = ask(**request_)
+    assert reply.has_error() and (reply.error.code, reply.error.reason) == (2, error)
+
+
+def test_an_exception_stays_on_the_client(
+    monkeypatch: pytest.MonkeyPatch, tmp_path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*arguments):
+        raise KeyError("patient Miller")
+
+    monkeypatch.setattr(client.client_app, "local_update", broken)
+    monkeypatch.setattr(logging.getLogger("pfedgp.client"), "handlers", [])
+    monkeypatch.setenv("PFEDGP_CLIENT_LOG", str(tmp_path / "clients.log"))
+    reply = ask("train")
+    assert (reply.error.code, reply.error.reason) == (2, "KeyError")
+    text = (tmp_path / "clients.log").read_text()
+    assert "Traceback" in text and "patient Miller" in text
+    assert "Miller" not in "".join(capfd.readouterr())
+
+
+def test_without_a_log_file_the_traceback_goes_to_standard_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(logging.getLogger("pfedgp.client"), "handlers", [])
+    monkeypatch.delenv("PFEDGP_CLIENT_LOG", raising=False)
+    assert ask("evaluate", split="nonsense").has_error()
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_site_without_data_is_told_what_to_pass() -> None:
+    with pytest.raises(DataError, match="partition-id=0 num-partitions=2"):
+        load_site(SMALL, {})
+
+
+@pytest.mark.parametrize("config", [{"num-partitions": 2}, {}, {"num-partitions": "5"}])
+def test_the_number_of_nodes_must_be_the_number_of_clients(config: dict) -> None:
+    with pytest.raises(ConfigError, match="clients = 5"):
+        load_site(SMALL, {"partition-id": 0} | config)
+
+
+@pytest.mark.parametrize("index", [-1, 5, "0", 0.5])
+def test_a_partition_id_out_of_range(index: object) -> None:
+    with pytest.raises(ConfigError, match="0 to 4"):
+        load_site(SMALL, {"partition-id": index, "num-partitions": 5})
+
+
+def test_a_site_may_have_its_own_name_and_loads_its_data_once() -> None:
+    node = {"partition-id": 1, "num-partitions": 5}
+    named, plain = load_site(SMALL, node | {"client-name": "ward-3"}), load_site(SMALL, node)
+    assert (named.data.name, plain.data.name) == ("ward-3", "client-01")
+    assert named.data.train.inputs is plain.data.train.inputs

@@ -1,0 +1,57 @@
+"""Runs the real ServerApp on a FakeGrid and reads back what it left."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from flwr.app import Context, RecordDict
+
+from client.client_app import app as client_app
+from pfedgp_core.config import GPSettings, Settings
+from server.artefacts import load_model
+from server.server_app import app as server_app
+from tests.fakegrid import FakeGrid, Tamper
+
+# Small enough for a round in a tenth of a second, large enough to learn.
+QUICK = GPSettings(train_chains=6, predict_chains=6, sweeps=3, quadrature=16)
+SMALL = Settings(clients=5, clients_per_round=3, rounds=3, evaluate_every=2, wait_timeout=20.0, gp=QUICK)
+
+
+@dataclass
+class Run:
+    """The artefacts of a run."""
+
+    path: Path
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """Lines of metrics.jsonl."""
+        return [json.loads(line) for line in (self.path / "metrics.jsonl").read_text().splitlines()]
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The summary.json."""
+        return json.loads((self.path / "summary.json").read_text())
+
+    def model(self, which: str) -> np.ndarray:
+        """The vector of the best or final model."""
+        return load_model(self.path / which)[0]
+
+    @property
+    def lasting(self) -> list[dict[str, Any]]:
+        """Records without what depends on the clock."""
+        return [{key: value for key, value in record.items() if key != "seconds"} for record in self.records]
+
+
+def start(grid: FakeGrid, settings: Settings, out: Path) -> Run:
+    """Run the server app on `grid`."""
+    run_config = settings.to_run_config() | {"out": str(out)}
+    server_app(grid, Context(1, 1, {}, RecordDict(), dict(run_config)))
+    return Run(out)
+
+
+def federate(settings: Settings, out: Path, tamper: Tamper | None = None) -> Run:
+    """Run a federation of as many nodes as `settings` has clients."""
+    return start(FakeGrid(client_app, settings.clients, tamper), settings, out)

@@ -1,0 +1,95 @@
+"""The exchange of messages, and what the server makes of Flower's errors."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+from flwr.app import ConfigRecord, Error, Message, RecordDict
+from flwr.clientapp import ClientApp
+
+from pfedgp_core.config import Settings
+from server.messages import exchange, push, request, request_config
+from server.reply_checks import error_reason
+from tests.fakegrid import FakeGrid
+
+echo = ClientApp()
+
+
+@echo.train()
+def train(message: Message, context: object) -> Message:
+    """Answer with an empty message."""
+    return Message(RecordDict(), reply_to=message)
+
+
+def requests(grid: FakeGrid) -> list[Message]:
+    """One train request to each node."""
+    return [request("train", node, ConfigRecord({}), None, 5.0) for node in grid.get_node_ids()]
+
+
+def test_all_replies_arrive_at_once() -> None:
+    grid = FakeGrid(echo, 20)
+    start = time.monotonic()
+    assert len(exchange(grid, requests(grid), 5.0)) == 20
+    assert time.monotonic() - start < 1.0
+
+
+def test_a_missing_reply_costs_the_timeout_and_no_more() -> None:
+    grid = FakeGrid(echo, 3, lambda q, i, r: None if i == 1 else r)
+    start = time.monotonic()
+    assert len(exchange(grid, requests(grid), 0.3)) == 2
+    assert 0.3 <= time.monotonic() - start < 1.0
+
+
+def test_nobody_to_ask_is_no_wait() -> None:
+    assert exchange(FakeGrid(echo, 1), [], 60.0) == []
+
+
+def test_requests_that_the_grid_refuses_are_not_awaited() -> None:
+    class Refusing(FakeGrid):
+        def push_messages(self, messages):
+            return [None for _ in super().push_messages(messages)]
+
+    grid = Refusing(echo, 2)
+    assert push(grid, requests(grid)) == []
+    assert exchange(grid, requests(grid), 60.0) == []
+
+
+def test_requests_expire_with_the_timeout() -> None:
+    assert request("train", 7, ConfigRecord({}), None, 12.5).metadata.ttl == 12.5
+
+
+def test_a_request_carries_all_settings() -> None:
+    import json
+
+    settings = Settings(seed=5, rounds=7)
+    assert Settings.from_run_config(json.loads(str(request_config(settings)["settings"]))) == settings
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (Error(2, "ValueError"), "ValueError"),
+        (Error(2, "<class 'ValueError'>:<'patient 12'>"), "error 2 on the client"),
+        (Error(2), "error 2 on the client"),
+        (Error(5, "node 17 at 10.0.0.1"), "the client disconnected"),
+        (Error(99, "x" * 100), "error 99 on the client"),
+    ],
+)
+def test_only_type_names_of_client_errors_are_shown(error: Error, reason: str) -> None:
+    assert error_reason(error) == reason
+
+
+@pytest.mark.parametrize(
+    ("module", "banned"),
+    [
+        ("server.server_app", ("torchvision", "matplotlib", "ray", "PIL")),
+        ("client.client_app", ("torchvision", "matplotlib", "ray", "server")),
+        ("pfedgp_core.exchange", ("flwr", "client", "server", "pfedgp")),
+        ("pfedgp.simulate", ("flwr", "ray", "server", "torchvision")),
+    ],
+)
+def test_imports_stay_light(module: str, banned: tuple[str, ...]) -> None:
+    code = f"import {module}, sys; print(sorted({{m.split('.')[0] for m in sys.modules}} & set({banned!r})))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

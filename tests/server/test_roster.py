@@ -1,0 +1,152 @@
+"""Who takes part: greetings, refusals, waiting, late and returning clients."""
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+from flwr.app import Error, Message
+
+from client.client_app import app
+from pfedgp_core.config import Settings
+from pfedgp_core.errors import RunFailedError
+from pfedgp_core.exchange import CONFIG, HELLO
+from server import roster as roster_module
+from server.roster import Roster
+from tests.fakegrid import FakeGrid
+from tests.federation_run import SMALL, Run, start
+
+
+def hello_with(**changes):
+    """A tamper that changes what client 1 says in its greeting."""
+
+    def tamper(request: Message, index: int, reply: Message) -> Message:
+        if request.metadata.message_type == HELLO and index == 1:
+            config = reply.content[CONFIG]
+            config["hello"] = json.dumps(json.loads(str(config["hello"])) | changes)
+        return reply
+
+    return tamper
+
+
+def test_all_clients_of_a_simulated_data_set_are_awaited() -> None:
+    roster = Roster(SMALL)
+    roster.wait(FakeGrid(app, 5))
+    assert [client.name for client in roster.all] == [f"client-0{i}" for i in range(5)]
+    assert roster.reference.input_shape == (1, 8, 8)
+    assert roster.reference.partition_hash
+
+
+def test_a_missing_client_ends_the_wait_with_the_names_of_those_present() -> None:
+    grid = FakeGrid(app, 5)
+    grid.offline = {3}
+    with pytest.raises(RunFailedError, match=r"4 of 5 clients are ready \(client-00, .*client-04\) after 0.5 s"):
+        Roster(SMALL.replace(wait_timeout=0.5)).wait(grid)
+
+
+def test_the_log_says_why_the_run_waits(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(roster_module, "WAITING_LOG_INTERVAL", 0.2)
+    caplog.set_level(logging.INFO, "pfedgp")
+    grid = FakeGrid(app, 5)
+    grid.offline = {0, 3}
+    with pytest.raises(RunFailedError):
+        Roster(SMALL.replace(wait_timeout=0.6)).wait(grid)
+    assert "waiting: 3 of 5 clients are ready (client-01, client-02, client-04)" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"name": "client-00"}, "Two connected clients are named 'client-00'"),
+        ({"partition_hash": "0" * 64}, "do not share one partition"),
+        ({"class_names": list("abcdefghij")}, "different class lists"),
+        ({"input_shape": [3, 8, 8]}, "inputs of shape"),
+    ],
+)
+def test_clients_that_do_not_belong_together_end_the_run_before_it_starts(changes: dict, reason: str) -> None:
+    with pytest.raises(RunFailedError, match=reason):
+        Roster(SMALL).wait(FakeGrid(app, 5, hello_with(**changes)))
+
+
+@pytest.mark.parametrize("field", [{"name": ""}, {"name": "a\nb"}, {"classes": [99]}, {"n_test": -1}, {"versions": 3}])
+def test_a_malformed_greeting_is_no_client(field: dict) -> None:
+    with pytest.raises(RunFailedError, match=r"4 of 5 clients are ready.*1 cannot take part"):
+        Roster(SMALL.replace(wait_timeout=0.3)).wait(FakeGrid(app, 5, hello_with(**field)))
+
+
+def test_a_wrong_number_of_nodes_is_found_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(roster_module, "BROKEN_PATIENCE", 0.2)
+    with pytest.raises(RunFailedError, match=r"None of the 2 connected clients.*ConfigError.*clients = 5"):
+        Roster(SMALL.replace(wait_timeout=60.0)).wait(FakeGrid(app, 2))
+
+
+def test_an_unavailable_node_is_greeted_again() -> None:
+    answered: list[int] = []
+
+    def first_time_unavailable(request: Message, index: int, reply: Message) -> Message:
+        answered.append(index)
+        if index == 2 and answered.count(2) == 1:
+            return Message(Error(code=5, reason=""), reply_to=request)
+        return reply
+
+    roster = Roster(SMALL)
+    roster.wait(FakeGrid(app, 5, first_time_unavailable))
+    assert len(roster.all) == 5 and answered.count(2) == 2
+
+
+class Churn(FakeGrid):
+    """Changes who is connected before given rounds."""
+
+    def __init__(self, settings: Settings, plan: dict[int, object]) -> None:
+        super().__init__(app, settings.clients)
+        self.plan, self.waits = plan, 0
+
+    def push_messages(self, messages):
+        messages = list(messages)
+        if messages and messages[0].metadata.message_type == "train":
+            self.plan.get(messages[0].content[CONFIG]["round"], lambda: None)()
+        return super().push_messages(messages)
+
+
+def test_a_client_that_leaves_and_returns_with_a_new_node_id_keeps_its_row(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "pfedgp")
+    settings = SMALL.replace(rounds=3, clients_per_round=5, evaluate_every=3)
+    grid = Churn(settings, {})
+    nodes = list(grid.contexts)
+
+    def leave() -> None:
+        grid.offline = {2}
+
+    def come_back() -> None:
+        del grid.contexts[nodes[2]]
+        grid.offline = set()
+        grid.add_node({"partition-id": 2, "num-partitions": 5})
+
+    grid.plan = {1: leave, 2: come_back}
+    run = start(grid, settings, tmp_path / "run")
+    assert [len(record["sampled"]) for record in run.records] == [5, 4, 5]
+    assert run.records[0]["failed"] == {"client-02": "the client disconnected"}
+    assert "client-02 is back" in caplog.text
+    assert run.summary["clients"] == 5 and run.summary["missing_clients"] == {}
+
+
+def test_a_namesake_that_joins_later_is_refused_and_the_run_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = SMALL.replace(rounds=3)
+    grid = Churn(settings, {})
+    grid.plan = {1: lambda: grid.add_node({"partition-id": 2, "num-partitions": 5})}
+    run = start(grid, settings, tmp_path / "run")
+    assert "Two connected clients are named 'client-02'" in caplog.text
+    assert run.summary["clients"] == 5
+
+
+def test_a_federation_that_everybody_left_ends(tmp_path: Path) -> None:
+    settings = SMALL.replace(rounds=9, wait_timeout=1.0)
+    grid = Churn(settings, {})
+    grid.plan = {2: lambda: setattr(grid, "offline", set(range(5)))}
+    with pytest.raises(RunFailedError, match="0 of 1 clients are ready after 1 s"):
+        start(grid, settings, tmp_path / "run")
+    assert Run(tmp_path / "run").summary["status"] == "failed"
