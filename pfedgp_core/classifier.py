@@ -7,14 +7,15 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from pfedgp_core.class_ratio import apply_class_ratio
+from pfedgp_core.client_tree import ClientTree, tree_classes
 from pfedgp_core.config import Settings
-from pfedgp_core.errors import DataError, NonFiniteError
-from pfedgp_core.full_gp import FullGP
-from pfedgp_core.kernels import make_kernel, unit_sphere
+from pfedgp_core.errors import ConfigError, DataError, NonFiniteError
+from pfedgp_core.kernels import Kernel, make_kernel, unit_sphere
 from pfedgp_core.links import node_log_probabilities
 from pfedgp_core.streams import Stream
-from pfedgp_core.tree import Tree, build_tree, class_log_probabilities, class_means
-from pfedgp_core.variants import make_variant
+from pfedgp_core.tree import Tree, class_log_probabilities
+from pfedgp_core.variants import NodeGP, make_variant
 
 __all__ = ["PersonalClassifier"]
 
@@ -25,18 +26,28 @@ class PersonalClassifier:
     Parameters
     ----------
     settings : Settings, optional
-        Kernel, chains, sweeps and link (``settings.gp``) and the variant; the paper's defaults if left out.
+        Variant, kernel, chains, sweeps and link; the paper's defaults if left out.
     stream : Stream, optional
         Randomness of the Gibbs chains; ``Stream(settings.seed, "classifier")`` if left out.
+    inducing : Tensor [K, M, d], optional
+        The federation's inducing inputs, for the variants that use them; labels must then be class ids 0..K-1.
+    kernel : Kernel, optional
+        Where its scales are learned; from the settings if left out.
 
     Attributes
     ----------
     classes_ : ndarray [k]
-        Sorted class labels of the training data; the columns of ``predict_proba``.
+        Sorted class labels of the training data (with ``classes = "all"`` of the federation); the columns of
+        ``predict_proba``.
     tree_ : Tree
         Over positions in ``classes_``.
     counters_ : Counter
         Numerical recoveries and restarted chains.
+
+    Raises
+    ------
+    ConfigError
+        The variant needs inducing inputs and there are none.
 
     Examples
     --------
@@ -47,11 +58,22 @@ class PersonalClassifier:
     classes_: np.ndarray
     tree_: Tree
 
-    def __init__(self, settings: Settings | None = None, stream: Stream | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        stream: Stream | None = None,
+        inducing: Tensor | None = None,
+        kernel: Kernel | None = None,
+    ) -> None:
         self.settings = settings or Settings()
+        if self.settings.variant != "full" and inducing is None:
+            raise ConfigError(f"variant = {self.settings.variant!r} needs inducing inputs: pass those of the shared model.")
         self.stream = stream or Stream(self.settings.seed, "classifier")
+        self.inducing = None if inducing is None else inducing.detach()
+        gp = self.settings.gp
+        self.kernel = kernel or make_kernel(gp.kernel, gp.output_scale, gp.length_scale)
         self.counters_: Counter[str] = Counter()
-        self._nodes: list[tuple[FullGP, Tensor]] = []
+        self._nodes: list[tuple[NodeGP, Tensor]] = []
 
     def fit(self, features: ArrayLike | Tensor, labels: ArrayLike | Tensor) -> "PersonalClassifier":
         """Build the tree and draw omega at every node.
@@ -71,24 +93,27 @@ class PersonalClassifier:
             NaN or infinity among the features; raised before anything is sampled.
         """
         features = self._checked(features)
-        self.classes_, columns = np.unique(_as_numpy(labels), return_inverse=True)
-        if len(columns) != len(features):
-            raise DataError(f"There are {len(features)} feature rows but {len(columns)} labels: give one label a row.")
-        if not len(columns):
+        given = _as_numpy(labels)
+        if len(given) != len(features):
+            raise DataError(f"There are {len(features)} feature rows but {len(given)} labels: give one label a row.")
+        if not len(given):
             raise DataError("A classifier needs at least one sample: the training data are empty.")
-        targets = torch.from_numpy(columns.reshape(-1)).to(features.device)
-        positions = list(range(len(self.classes_)))
+        names, ids = (given, given) if self.inducing is not None else np.unique(given, return_inverse=True)
+        codes = torch.from_numpy(np.ascontiguousarray(ids.reshape(-1), dtype=np.int64)).to(features.device)
         self.counters_ = Counter()
+        gp = self.settings.gp
         with torch.no_grad():
-            self.tree_ = build_tree(class_means(features, targets, positions), positions, self.stream.child("tree").numpy)
-            gp = self.settings.gp
-            variant = make_variant(self.settings, make_kernel(gp.kernel, gp.output_scale, gp.length_scale))
-            on_sphere = unit_sphere(features)
+            classes = tree_classes(codes, self.inducing, self.settings)
+            client = ClientTree.build(features, codes, classes, self.inducing, self.stream)
+            self.classes_ = np.asarray(client.classes) if self.inducing is not None else names
+            self.tree_ = client.tree
+            points = client.points(features, self.inducing)
+            variant = make_variant(self.settings, self.kernel)
             self._nodes = []
-            for node in self.tree_.nodes:
-                model = variant.prediction_gp(node, on_sphere, targets, self.counters_)
-                omega = model.sample_omega(gp.predict_chains, gp.sweeps, self.stream.child(node.index))
-                self._nodes.append((model, omega))
+            for node in client.tree.nodes:
+                known = variant.conditioned(node, points, self.counters_)
+                omega = known.gp.sample_omega(gp.predict_chains, gp.sweeps, self.stream.child(node.index))
+                self._nodes.append((known, omega))
         return self
 
     def predict_log_proba(self, features: ArrayLike | Tensor) -> np.ndarray:
@@ -100,9 +125,11 @@ class PersonalClassifier:
         with torch.no_grad():
             on_sphere = unit_sphere(features)
             sides = []
-            for model, omega in self._nodes:
-                mu, v = model.predict(on_sphere, omega)
+            for known, omega in self._nodes:
+                mu, v = known.gp.predict(on_sphere, omega)
                 left, right = node_log_probabilities(mu, v, gp.link, gp.quadrature)
+                if known.log_ratio is not None:
+                    left, right = apply_class_ratio(left, right, *known.log_ratio)
                 sides.append((left.double(), right.double()))
             logs = class_log_probabilities(self.tree_, sides, len(features))
         return logs.double().cpu().numpy()

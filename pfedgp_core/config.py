@@ -45,6 +45,7 @@ class GPSettings:
     quadrature: int = _setting(32, "Gauss-Hermite nodes for E sigma(f*)", low=4, high=128)
     link: str = _setting("arith", "node probability", choices=("arith", "chain-geo", "paper-explog"))
     solver: str = _setting("auto", "linear algebra of a node", choices=("auto", "dense", "iterative"))
+    learn_scales: bool = _setting(False, "learn output-scale and length-scale as shared parameters")
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,13 @@ class Settings:
     data_root: str = _setting("", "folder (or packed file) of the data set; empty = where the data set lies by default")
     clients: int = _setting(20, "clients that the simulated data set is split over", low=1, high=1_000_000)
     classes_per_client: int = _setting(2, "distinct classes that each simulated client holds", low=1, high=100_000)
-    variant: str = _setting("full", "GP at each tree node", choices=("full",))
-    objective: str = _setting("predictive", "training objective", choices=("predictive",))
+    variant: str = _setting("full", "GP at each tree node", choices=("full", "ip-data", "ip-compute"))
+    objective: str = _setting("predictive", "training objective", choices=("predictive", "marginal"))
+    inducing_per_class: int = _setting(100, "inducing inputs of each class (ip-data, ip-compute)", low=1, high=100_000)
+    personal_data: bool = _setting(True, "ip-data: use the client's own data at prediction, not inducing inputs alone")
+    classes: str = _setting(
+        "own", "classes of a client's tree: those of its data, or all of the federation", choices=("own", "all")
+    )
     network: str = _setting(
         "auto", "kernel network: auto, lenet, mlp, resnet18, mobilenetv2 or package.module:function"
     )
@@ -105,6 +111,25 @@ class Settings:
             raise ConfigError(
                 f"clients-per-round = {self.clients_per_round} is more than clients = {self.clients}: "
                 "lower the first or raise the second."
+            )
+        if self.variant == "ip-data" and self.objective == "marginal":
+            raise ConfigError(
+                "objective = 'marginal' does not go with variant = 'ip-data', whose training data are the inducing inputs: "
+                "set objective = 'predictive', or variant = 'full' or 'ip-compute'."
+            )
+        if self.variant == "full" and self.classes == "all":
+            raise ConfigError(
+                "classes = 'all' needs inducing inputs for the classes that a client lacks: "
+                "set variant = 'ip-data' or 'ip-compute', or classes = 'own'."
+            )
+        if self.variant != "ip-data" and not self.personal_data:
+            raise ConfigError(
+                f"personal-data = false leaves variant = {self.variant!r} without any data: set variant = 'ip-data'."
+            )
+        if self.min_results > self.clients_per_round:
+            raise ConfigError(
+                f"min-results = {self.min_results} is more than clients-per-round = {self.clients_per_round}, "
+                "so no round could succeed: lower the first or raise the second."
             )
 
     @classmethod

@@ -48,7 +48,8 @@ def evaluate_client(
     with timer.phase("network"):
         train_features, test_features = (compute_features(state.network, split.inputs) for split in (train, test))
     with timer.phase("gp"):
-        classifier = PersonalClassifier(settings, stream).fit(train_features, train.labels)
+        classifier = PersonalClassifier(settings, stream, state.inducing, state.kernel(settings))
+        classifier.fit(train_features, train.labels)
         probabilities = classifier.predict_proba(test_features)
     labels = test.labels.cpu().numpy()
     columns = np.searchsorted(classifier.classes_, labels).clip(max=len(classifier.classes_) - 1)

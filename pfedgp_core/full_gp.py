@@ -33,6 +33,11 @@ class FullGP:
     solver : {"auto", "dense", "iterative"}
         ``dense``: a Cholesky factorisation a chain, exact. ``iterative``: conjugate gradients for all chains at once
         and one predictive variance for all chains. ``auto``: iterative for nodes of 96 points and more.
+
+    Attributes
+    ----------
+    gram : Tensor [n, n]
+        K + jitter I.
     """
 
     def __init__(
@@ -46,12 +51,9 @@ class FullGP:
     ) -> None:
         self.kernel, self.inputs, self.jitter, self.counters = kernel, inputs, jitter, counters
         self.kappa = labels.to(inputs.dtype) - 0.5
+        # Built here and not on first use, which may be inside the sampler, where no gradient is recorded.
+        self.gram = kernel.gram(inputs, jitter)
         self.iterative = solver == "iterative" or (solver == "auto" and len(inputs) >= ITERATIVE_FROM)
-
-    @cached_property
-    def gram(self) -> Tensor:
-        """K + jitter I, [n, n]."""
-        return self.kernel.gram(self.inputs, self.jitter)
 
     @cached_property
     def _prior_factor(self) -> Tensor:

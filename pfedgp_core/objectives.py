@@ -1,7 +1,11 @@
-"""The learning objective of a client: a loss on the features, summed over the nodes of the tree.
+"""The learning objectives of a client: a loss on the features, summed over the nodes of the tree.
 
-``predictive`` (paper, eq. 4): minus the log of the chain mean of P(side of a held-out point | omega), omega held fixed.
-The gradient is that of log mean_c E sigma(s f*), computed by logsumexp over chains and quadrature nodes.
+* ``predictive`` (paper, eq. 4): minus the log of the chain mean of P(side of a held-out point | omega). The gradient is
+  that of log mean_c E sigma(s f*), computed in log space.
+* ``marginal`` (paper, eq. 2): minus the chain mean of log p(y | omega), divided by the node's points. By Fisher's identity
+  its gradient estimates that of log p(y); its value is not log p(y) and is reported only as a loss.
+
+omega is held fixed in both.
 """
 
 import math
@@ -10,11 +14,13 @@ from collections import Counter
 import torch
 from torch import Tensor
 
+from pfedgp_core.class_ratio import apply_class_ratio
 from pfedgp_core.config import Settings
+from pfedgp_core.links import node_log_probabilities
 from pfedgp_core.quadrature import log_sigmoid_expectation
 from pfedgp_core.streams import Stream
-from pfedgp_core.tree import Tree
-from pfedgp_core.variants import Variant
+from pfedgp_core.tree import Node, Tree
+from pfedgp_core.variants import ClientPoints, NodeProblem, Variant
 
 __all__ = ["predictive_losses", "tree_loss"]
 
@@ -40,22 +46,13 @@ def predictive_losses(mu: Tensor, v: Tensor, left: Tensor, quadrature: int) -> T
 
 
 def tree_loss(
-    features: Tensor,
-    labels: Tensor,
-    tree: Tree,
-    variant: Variant,
-    settings: Settings,
-    stream: Stream,
-    counters: Counter[str],
+    points: ClientPoints, tree: Tree, variant: Variant, settings: Settings, stream: Stream, counters: Counter[str]
 ) -> Tensor | None:
-    """The client's loss, differentiable in `features`.
+    """The client's loss, differentiable in the points and in the kernel's scales.
 
     Parameters
     ----------
-    features : Tensor [N, d]
-        On the unit sphere.
-    labels : Tensor [N]
-        Class ids.
+    points : ClientPoints
     tree : Tree
     variant : Variant
     settings : Settings
@@ -64,26 +61,52 @@ def tree_loss(
     stream : Stream
         Gives every node its own child stream.
     counters : Counter
-        ``node_skipped`` counts nodes without a held-out point.
+        ``node_skipped`` counts nodes without anything to predict.
 
     Returns
     -------
     Tensor, 0-d, or None where no node had anything to predict.
     """
+    node_losses = _marginal if settings.objective == "marginal" else _predictive
     terms: list[Tensor] = []
-    points = 0
+    most = 0
     for node in tree.nodes:
-        node_stream = stream.child(node.index)
-        problem = variant.training_problem(node, features, labels, node_stream, counters)
-        if problem is None:
+        losses = node_losses(node, points, variant, settings, stream.child(node.index), counters)
+        if losses is None:
             counters["node_skipped"] += 1
             continue
-        omega = problem.gp.sample_omega(settings.gp.train_chains, settings.gp.sweeps, node_stream)
-        mu, v = problem.gp.predict(problem.targets, omega)
-        losses = predictive_losses(mu, v, problem.target_left, settings.gp.quadrature)
         terms.append(losses.mean() if settings.loss_normalisation == "node-mean" else losses.sum())
-        points = max(points, len(losses))
+        most = max(most, len(losses))
     if not terms:
         return None
     total = torch.stack(terms).sum()
-    return settings.loss_scale * (total if settings.loss_normalisation == "node-mean" else total / points)
+    return settings.loss_scale * (total if settings.loss_normalisation == "node-mean" else total / most)
+
+
+def _predictive(
+    node: Node, points: ClientPoints, variant: Variant, settings: Settings, stream: Stream, counters: Counter[str]
+) -> Tensor | None:
+    """Losses of the node's held-out points, [T]."""
+    problem = variant.training_problem(node, points, stream, counters)
+    if problem is None:
+        return None
+    omega = problem.gp.sample_omega(settings.gp.train_chains, settings.gp.sweeps, stream)
+    mu, v = problem.gp.predict(problem.targets, omega)
+    if problem.log_ratio is None:
+        return predictive_losses(mu, v, problem.target_left, settings.gp.quadrature)
+    return _corrected_losses(mu, v, problem, settings.gp.quadrature)
+
+
+def _corrected_losses(mu: Tensor, v: Tensor, problem: NodeProblem, quadrature: int) -> Tensor:
+    assert problem.log_ratio is not None
+    left, right = apply_class_ratio(*node_log_probabilities(mu, v, "arith", quadrature), *problem.log_ratio)
+    return -torch.where(problem.target_left, left, right)
+
+
+def _marginal(
+    node: Node, points: ClientPoints, variant: Variant, settings: Settings, stream: Stream, counters: Counter[str]
+) -> Tensor | None:
+    """The node's share of -log p(y | omega) for each of its points, [n]; all alike."""
+    gp = variant.conditioned(node, points, counters).gp
+    omega = gp.sample_omega(settings.gp.train_chains, settings.gp.sweeps, stream)
+    return (-gp.log_marginal(omega).mean() / omega.shape[1]).expand(omega.shape[1])

@@ -1,4 +1,4 @@
-"""What the server and the clients share: the kernel network, as one flat float32 vector on the wire."""
+"""What the server and the clients share: network, inducing inputs, kernel scales; one flat float32 vector on the wire."""
 
 import numpy as np
 import torch
@@ -6,10 +6,13 @@ from torch import Tensor, nn
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
+from pfedgp_core.kernels import Kernel, make_kernel
 from pfedgp_core.network import build_network
 from pfedgp_core.streams import Stream
 
 __all__ = ["SharedState"]
+
+INDUCING_SPREAD = 0.01  # they enter the kernel through the unit sphere; short rows move fast at first
 
 
 class SharedState(nn.Module):
@@ -22,17 +25,51 @@ class SharedState(nn.Module):
     ----------
     network : nn.Module
         Maps inputs [N, ...] to features [N, d].
+    inducing : Parameter [K, M, d] or None
+        Inducing inputs of every class, in feature space (variants ``ip-data`` and ``ip-compute``).
+    log_scales : Parameter [2] or None
+        Logarithms of the kernel's output and length scale, where they are learned.
     """
 
-    def __init__(self, network: nn.Module) -> None:
+    def __init__(
+        self, network: nn.Module, inducing: Tensor | None = None, log_scales: Tensor | None = None
+    ) -> None:
         super().__init__()
         self.network = network
+        self.inducing = None if inducing is None else nn.Parameter(inducing)
+        self.log_scales = None if log_scales is None else nn.Parameter(log_scales)
 
     @classmethod
     def initial(cls, settings: Settings, input_shape: tuple[int, ...], class_count: int) -> "SharedState":
-        """The model before round 1, decided by ``settings.seed`` alone."""
-        generator = Stream(settings.seed, "initial-network").torch_generator
-        return cls(build_network(settings.network, input_shape, settings.feature_dim, generator))
+        """The model before round 1, decided by ``settings.seed`` alone.
+
+        Parameters
+        ----------
+        settings : Settings
+        input_shape : tuple
+            Shape of one input.
+        class_count : int
+            Classes of the whole federation.
+        """
+        network = build_network(
+            settings.network, input_shape, settings.feature_dim, Stream(settings.seed, "initial-network").torch_generator
+        )
+        inducing = log_scales = None
+        if settings.variant != "full":
+            with torch.no_grad():
+                width = network(torch.zeros(1, *input_shape)).shape[1]
+            shape = (class_count, settings.inducing_per_class, width)
+            inducing = INDUCING_SPREAD * Stream(settings.seed, "initial-inducing").normal(*shape)
+        if settings.gp.learn_scales:
+            log_scales = torch.tensor([settings.gp.output_scale, settings.gp.length_scale]).log()
+        return cls(network, inducing, log_scales)
+
+    def kernel(self, settings: Settings) -> Kernel:
+        """The kernel with fixed scales, or with the learned ones."""
+        if self.log_scales is None:
+            return make_kernel(settings.gp.kernel, settings.gp.output_scale, settings.gp.length_scale)
+        output_scale, length_scale = self.log_scales.exp().unbind()
+        return make_kernel(settings.gp.kernel, output_scale, length_scale)
 
     def _tensors(self) -> list[Tensor]:
         return [t for t in (*self.parameters(), *self.buffers()) if t.is_floating_point()]
@@ -57,8 +94,8 @@ class SharedState(nn.Module):
         """
         if vector.shape != (self.size,):
             raise DataError(
-                f"The shared vector has {vector.size} values where this network has {self.size}: "
-                "server and client must use the same network, feature-dim and input shape."
+                f"The shared vector has {vector.size} values where this model has {self.size}: server and client must use "
+                "the same network, feature-dim, variant and input shape."
             )
         if not np.isfinite(vector).all():
             raise DataError("The shared vector holds non-finite values and is refused: restart from an earlier model.")

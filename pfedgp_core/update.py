@@ -8,16 +8,15 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
+from pfedgp_core.client_tree import ClientTree, tree_classes
 from pfedgp_core.config import Settings
 from pfedgp_core.datasets import TensorSplit
 from pfedgp_core.errors import NonFiniteError
 from pfedgp_core.features import FeaturePass
-from pfedgp_core.kernels import make_kernel, unit_sphere
 from pfedgp_core.objectives import tree_loss
 from pfedgp_core.shared import SharedState
 from pfedgp_core.streams import Stream
 from pfedgp_core.timing import PhaseTimer
-from pfedgp_core.tree import Tree, build_tree, class_means
 from pfedgp_core.variants import make_variant
 
 __all__ = ["UpdateResult", "local_update"]
@@ -78,27 +77,25 @@ def local_update(
         The features or the updated weights are not finite; nothing may be sent.
     """
     result, timer = UpdateResult(), PhaseTimer(clock)
-    classes = data.labels.unique().tolist()
-    if len(classes) < 2:
-        result.status = "single-class" if classes else "no-data"
+    classes = tree_classes(data.labels, state.inducing, settings)
+    if not len(data.labels) or len(classes) < 2:
+        result.status = "single-class" if len(data.labels) else "no-data"
         return result
-    kernel = make_kernel(settings.gp.kernel, settings.gp.output_scale, settings.gp.length_scale)
-    variant = make_variant(settings, kernel)
     optimiser = torch.optim.SGD(
         state.parameters(), settings.learning_rate, momentum=settings.momentum, weight_decay=settings.weight_decay
     )
     state.train()
-    tree: Tree | None = None
+    tree: ClientTree | None = None
     for epoch in range(settings.local_epochs):
         optimiser.zero_grad(set_to_none=True)
         with timer.phase("network"):
             passed = FeaturePass(state.network, data.inputs)
         with timer.phase("gp"):
             if tree is None:
-                tree = build_tree(class_means(passed.features.detach(), data.labels, classes), classes, stream.child("tree").numpy)
-            loss = tree_loss(
-                unit_sphere(passed.features), data.labels, tree, variant, settings, stream.child(epoch), result.counters
-            )
+                tree = ClientTree.build(passed.features.detach(), data.labels, classes, state.inducing, stream)
+            variant = make_variant(settings, state.kernel(settings))
+            points = tree.points(passed.features, state.inducing)
+            loss = tree_loss(points, tree.tree, variant, settings, stream.child(epoch), result.counters)
             if loss is None:
                 break
             loss.backward()
