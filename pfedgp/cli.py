@@ -38,8 +38,13 @@ VERBS = {
     ),
     "deploy-local": Verb(
         "pfedgp.deploy_local",
-        "run the same app as separate Flower processes that talk gRPC over TLS on this machine",
-        "pfedgp deploy-local",
+        "run the same app as separate Flower processes that talk gRPC on this machine",
+        "pfedgp deploy-local --sites 3 --rounds 5",
+    ),
+    "verify": Verb(
+        "pfedgp.verify",
+        "compare what this installation computes with reference values",
+        "pfedgp verify tests/golden/golden_public.json --topic pg",
     ),
     "settings": Verb(
         "pfedgp.commands.settings",
