@@ -10,6 +10,8 @@ Gradients with respect to K, K* and k** are closed form (no backward pass throug
 Paper: sections 3 and A.1; omega is held fixed (Fisher's identity).
 """
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -147,7 +149,7 @@ class _LogMarginal(torch.autograd.Function):
         alpha = d * torch.cholesky_solve((kappa / d)[..., None], L)[..., 0]
         ctx.save_for_backward(d, L, alpha)
         log_det = L.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-        return -K.shape[0] * torch.log(torch.tensor(2.0, dtype=K.dtype)).item() - log_det + 0.5 * (alpha @ K) @ kappa
+        return -len(kappa) * math.log(2.0) - log_det + 0.5 * (alpha @ K) @ kappa
 
     @staticmethod
     def backward(ctx, g):  # type: ignore[no-untyped-def]

@@ -86,7 +86,8 @@ class FullGP:
 
     def log_marginal(self, omega: Tensor) -> Tensor:
         """log p(y | omega) of every chain, fully normalised, [C]."""
-        return dense.log_marginal(self.gram, omega, self.kappa)
+        log_marginal = self._node.log_marginal if self.iterative else dense.log_marginal
+        return log_marginal(self.gram, omega, self.kappa)
 
     def posterior(self, omega: Tensor) -> tuple[Tensor, Tensor]:
         """Mean [C, n] and covariance [C, n, n] of the training latents given omega."""

@@ -10,6 +10,7 @@ r"""The full GP node without cubic cost a chain: sweeps and means by conjugate g
 Gradients are closed form: one more solve for the mean (implicit differentiation), those of `dense` for the variance.
 """
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -90,6 +91,11 @@ class IterativeNode:
         return mu, v.expand_as(mu)
 
 
+    def log_marginal(self, K: Tensor, omega: Tensor, kappa: Tensor) -> Tensor:
+        """As `dense.log_marginal`, [C], with the log determinant at the chains' mean omega; gradient within a percent."""
+        return _LogMarginal.apply(K, omega, kappa, self)
+
+
 class _Mean(torch.autograd.Function):
     """mu = alpha K* with alpha = D B^-1 D^-1 kappa. Adjoint, with b = D B^-1 D K* g: dK = -(b alpha' + alpha b') / 2,
     dK* = alpha g'."""
@@ -110,3 +116,23 @@ class _Mean(torch.autograd.Function):
         b = d * ctx.node.solve(d, d * (g @ K_star.T), MEAN_TOLERANCE, ctx.precondition)
         half = b.T @ alpha
         return -0.5 * (half + half.T), alpha.T @ g, None, None, None
+
+
+class _LogMarginal(torch.autograd.Function):
+    """-n log 2 - sum log L_ii + kappa' K alpha / 2, L that of B at the mean omega. dK = (alpha alpha' - A) / 2."""
+
+    @staticmethod
+    def forward(ctx, K, omega, kappa, node):  # type: ignore[no-untyped-def]
+        d = omega.clamp_min(SMALLEST_OMEGA).sqrt()
+        alpha = d * node.solve(d, kappa / d, MEAN_TOLERANCE)
+        mean_d, L = dense.factorise(K, omega.mean(0, keepdim=True))
+        ctx.save_for_backward(alpha, mean_d[0], L[0])
+        log_det = L[0].diagonal().log().sum()
+        return -len(kappa) * math.log(2.0) - log_det + 0.5 * (alpha @ K) @ kappa
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):  # type: ignore[no-untyped-def]
+        alpha, d, L = ctx.saved_tensors
+        A = d[:, None] * torch.cholesky_inverse(L) * d
+        return 0.5 * ((g[:, None] * alpha).T @ alpha - g.sum() * A), None, None, None

@@ -78,6 +78,19 @@ def test_gradient_of_the_loss_equals_the_dense_one(node):
     assert (gradients[0] - gradients[1]).norm() < 0.02 * gradients[0].norm()
 
 
+def test_marginal_objective_follows_the_dense_one(node):
+    gp, omega, _, _ = node
+    values, gradients = [], []
+    for solver in ("dense", "iterative"):
+        points = gp.inputs.clone().requires_grad_()
+        value = FullGP(KERNEL, points, gp.kappa + 0.5, 1e-3, solver=solver).log_marginal(omega)
+        value.mean().backward()
+        values.append(value.detach())
+        gradients.append(points.grad)
+    assert (values[0].mean() - values[1].mean()).abs() < 0.01 * values[0].mean().abs()
+    assert (gradients[0] - gradients[1]).norm() < 0.03 * gradients[0].norm()
+
+
 def test_gradient_of_the_mean_is_exact():
     inputs, labels = clusters(20, dtype=torch.float64)
     gp = FullGP(KERNEL, inputs[:12], labels[:12], 1e-3)
