@@ -1,0 +1,100 @@
+"""Rules for inducing points used as labelled data: both modes of the node, and the class-ratio correction."""
+
+import dataclasses
+import math
+import re
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pfedgp.verification.format import Case, Inputs, NotUnderstood
+from pfedgp.verification.node_topics import NODE_RULES
+from pfedgp.verification.question import Question, Rule, answer
+from pfedgp_core.class_ratio import apply_class_ratio, log_class_ratio
+from pfedgp_core.links import node_log_probabilities
+
+__all__ = ["IPDATA_RULES", "in_mode"]
+
+_MODE = re.compile(r"^\s*(train|test)(?:ing)?(?: mode)?\s*[:,-]\s*", re.IGNORECASE)
+_SIDES = re.compile(r"\((\d+) ?/ ?(\d+)\)")
+_PER_CLASS = re.compile(r"\bM ?= ?(\d+)")
+
+
+def in_mode(q: Question) -> Question:
+    """The question about the GP that the assert's mode conditions.
+
+    ``train``: on (Xbar, ybar), predicting the data X. ``test``: on the stack [X; Xbar], predicting Xs. The omega of the
+    mode, if stated, comes from ``omega_train`` or ``omega_test``.
+    """
+    mode = _MODE.match(q.check.name)
+    if not mode:
+        raise NotUnderstood("the name does not begin with train or test")
+    name, given = mode[1].lower(), q.inputs
+    values = {key: value for key, value in given.values.items() if key not in ("Xbar", "ybar")}
+    if name == "train":
+        values |= {"X": given["Xbar"], "y": given["ybar"], "Xs": given["X"]}
+    else:
+        values |= {"X": [*given["X"], *given["Xbar"]], "y": [*given["y"], *given["ybar"]]}
+    if f"omega_{name}" in given:
+        values["omega"] = given[f"omega_{name}"]
+    case = Case(q.case.id, q.case.topic, Inputs(values), q.case.asserts)
+    return Question(q.workspace, case, dataclasses.replace(q.check, name=q.check.name[mode.end() :]))
+
+
+def _node_value(q: Question) -> Any:
+    return answer(in_mode(q), NODE_RULES)
+
+
+def _counts(q: Question) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The client's points on each side, and the inducing points there."""
+    inputs = q.inputs
+    if "n_data" in inputs:
+        own = [int(n) for n in inputs["n_data"]]
+        added = [int(n) for n in inputs["n_ind"]]
+    elif "ybar" in inputs:
+        own, added = ([sum(inputs[key]), len(inputs[key]) - sum(inputs[key])] for key in ("y", "ybar"))
+    else:
+        note = str(inputs.values.get("note", ""))
+        sides, per_class = _SIDES.search(note), _PER_CLASS.search(note)
+        if not sides or not per_class:
+            raise NotUnderstood("the case states no counts of the two sides (n_data and n_ind)")
+        own, added = [int(sides[1]), int(sides[2])], [int(per_class[1])] * 2
+    if len(own) != 2 or len(added) != 2:
+        raise NotUnderstood("the counts are not those of two sides")
+    return (own[0], own[1]), (added[0], added[1])
+
+
+def _share(left: int, right: int) -> float:
+    """Share of the left side, from its log ratio to a half: as many inducing points on the other side balance p."""
+    return 0.5 * math.exp(log_class_ratio(left, right, right, left, smoothing=0.0)[0])
+
+
+def _probabilities(q: Question) -> tuple[Tensor, Tensor]:
+    """Log-probabilities of both sides before the correction: stated, or those of the mode's GP."""
+    for name in ("p_first_in", "p_left_in", "p_in"):
+        if name in q.inputs:
+            p = q.inputs.tensor(name, torch.float64, 1)
+            return p.log(), torch.log1p(-p)
+    return node_log_probabilities(*in_mode(q).node.star, "arith")
+
+
+def _corrected(q: Question) -> Tensor:
+    own, inducing = _counts(q)
+    smoothing = 1.0 if "smooth" in q.text else 0.0
+    return apply_class_ratio(*_probabilities(q), *log_class_ratio(*own, *inducing, smoothing=smoothing))[0].exp()
+
+
+def _by_counts(q: Question) -> Tensor:
+    """Probabilities times the client's class counts, as the authors correct in training: p is taken as balanced."""
+    left, right = _counts(q)[0]
+    return apply_class_ratio(*_probabilities(q), *log_class_ratio(left, right, right, left, smoothing=0.0))[0].exp()
+
+
+IPDATA_RULES = (
+    Rule(r"times .*counts", _by_counts),
+    Rule(r"^literal|smoothed|corrected", _corrected),
+    Rule(r"^q ?(prior|\( ?(left|first) ?\))", lambda q: _share(*_counts(q)[0])),
+    Rule(r"^p ?(prior|\( ?(left|first) ?\))", lambda q: _share(*map(sum, zip(*_counts(q), strict=True)))),
+    Rule(r"^(train|test)", _node_value),
+)

@@ -1,0 +1,115 @@
+"""Walks through the cases, computes every expected value, and judges it."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+
+from pfedgp.verification.compare import Verdict, compare, float32_tolerance
+from pfedgp.verification.format import KINDS, Assert, Case, NotUnderstood
+from pfedgp.verification.ipdata_topic import IPDATA_RULES
+from pfedgp.verification.node_topics import NODE_RULES
+from pfedgp.verification.pac_topic import PAC_RULES
+from pfedgp.verification.partition_topic import PARTITION_RULES
+from pfedgp.verification.pg_topic import PG_RULES
+from pfedgp.verification.question import Question, Rule, Sampled, Workspace, answer
+from pfedgp.verification.regression_topic import REGRESSION_RULES
+from pfedgp.verification.table_topics import CALIBRATION_RULES, FEDERATED_RULES, TREE_RULES
+from pfedgp_core.errors import PFedGPError
+
+__all__ = ["TOPICS", "Result", "verify"]
+
+TOPICS: dict[str, Sequence[Rule]] = {
+    "pg": PG_RULES,
+    "full_exact": NODE_RULES,
+    "augmented": NODE_RULES,
+    "gradient": NODE_RULES,
+    "predictive_variants": NODE_RULES,
+    "fixed_omega": NODE_RULES,
+    "fitc": NODE_RULES,
+    "mid_reference": NODE_RULES,
+    "ipdata": IPDATA_RULES,
+    "regression": REGRESSION_RULES,
+    "tree": TREE_RULES,
+    "calibration": CALIBRATION_RULES,
+    "partition": PARTITION_RULES,
+    "federated": FEDERATED_RULES,
+    "pac": PAC_RULES,
+}
+
+
+class Result(NamedTuple):
+    """What became of one assert. ``status`` is PASS, FAIL or INFO."""
+
+    status: str
+    case: str
+    name: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.status} {self.case} {self.name} {self.text}".rstrip()
+
+
+def verify(
+    cases: Sequence[Case], selected: Sequence[Case], seed: int, dtypes: Sequence[torch.dtype] = (torch.float64,)
+) -> Iterator[Result]:
+    """Check the selected cases one assert at a time.
+
+    In float64 every assert is checked. In float32 those exact asserts are that have a tolerance for it; sampled ones
+    are always computed in float64.
+
+    Parameters
+    ----------
+    cases : sequence of Case
+        All cases of the file, to which the selected ones may refer.
+    selected : sequence of Case
+    seed : int
+        Of everything that is sampled.
+    dtypes : sequence of torch.dtype
+    """
+    workspaces = {dtype: Workspace({case.id: case for case in cases}, seed, dtype) for dtype in dtypes}
+    for case in selected:
+        if not case.asserts:
+            yield Result("FAIL", case.id, "", "not understood: the case has no asserts")
+        for check in case.asserts:
+            if check.kind == "info":
+                if workspaces:
+                    yield Result("INFO", case.id, check.name, _shorten(check.value))
+                continue
+            for dtype, workspace in workspaces.items():
+                if dtype == torch.float64 or _in_float32(case, check):
+                    yield _judge(Question(workspace, case, check))
+
+
+def _in_float32(case: Case, check: Assert) -> bool:
+    if case.topic not in TOPICS or check.kind not in KINDS:
+        return True  # what cannot be understood is reported whatever the precision
+    return check.kind == "exact" and float32_tolerance(check) is not None
+
+
+def _judge(question: Question) -> Result:
+    case, check = question.case, question.check
+    float32 = question.workspace.dtype == torch.float32
+    name = f"{check.name} (float32)" if float32 else check.name
+    try:
+        if case.topic not in TOPICS:
+            raise NotUnderstood(f"the topic {case.topic!r} is not known")
+        if check.kind not in KINDS:
+            raise NotUnderstood(f"the kind {check.kind!r} is not known")
+        value = answer(question, TOPICS[case.topic])
+        draws = None
+        if isinstance(value, Sampled):
+            value, draws = value
+        verdict = compare(value, check, float32=float32, draws=draws)
+    except NotUnderstood as reason:
+        verdict = Verdict(False, f"not understood: {reason}")
+    except PFedGPError as error:
+        verdict = Verdict(False, f"not computed: {error}")
+    except Exception as error:  # inputs of a form that no rule foresaw must not end the run
+        verdict = Verdict(False, f"not computed: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
+    return Result("PASS" if verdict.passed else "FAIL", case.id, name, verdict.text)
+
+
+def _shorten(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 100 else text[:97] + "..."
