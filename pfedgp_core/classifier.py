@@ -67,7 +67,9 @@ class PersonalClassifier:
     ) -> None:
         self.settings = settings or Settings()
         if self.settings.variant != "full" and inducing is None:
-            raise ConfigError(f"variant = {self.settings.variant!r} needs inducing inputs: pass those of the shared model.")
+            raise ConfigError(
+                f"variant = {self.settings.variant!r} needs inducing inputs: pass those of the shared model."
+            )
         self.stream = stream or Stream(self.settings.seed, "classifier")
         self.inducing = None if inducing is None else inducing.detach()
         gp = self.settings.gp

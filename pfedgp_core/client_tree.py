@@ -46,7 +46,8 @@ class ClientTree:
         """Cluster the prototypes of `classes`, which hold every label.
 
         Prototypes are means of the raw features. Where some class has no sample, all prototypes are means on the unit
-        sphere, on which features and inducing inputs are comparable, and that class's is the mean of its inducing inputs.
+        sphere, on which features and inducing inputs are comparable, and that class has the mean
+        of its inducing inputs.
 
         Parameters
         ----------

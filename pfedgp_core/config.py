@@ -114,7 +114,7 @@ class Settings:
             )
         if self.variant == "ip-data" and self.objective == "marginal":
             raise ConfigError(
-                "objective = 'marginal' does not go with variant = 'ip-data', whose training data are the inducing inputs: "
+                "objective = 'marginal' does not go with variant = 'ip-data', whose training data are inducing inputs: "
                 "set objective = 'predictive', or variant = 'full' or 'ip-compute'."
             )
         if self.variant == "full" and self.classes == "all":

@@ -32,7 +32,9 @@ def factorise(K: Tensor, omega: Tensor) -> tuple[Tensor, Tensor]:
     return d, L
 
 
-def draw_latents(K: Tensor, prior_factor: Tensor, omega: Tensor, kappa: Tensor, stream: Stream) -> tuple[Tensor, Tensor]:
+def draw_latents(
+    K: Tensor, prior_factor: Tensor, omega: Tensor, kappa: Tensor, stream: Stream
+) -> tuple[Tensor, Tensor]:
     """Draw f given omega for every chain by correcting a draw of the prior (one Cholesky a chain).
 
     f = f0 + K D B^-1 (D^-1 kappa - D f0 - e) with f0 ~ N(0, K), e ~ N(0, I), which has the law N(Sigma kappa, Sigma),

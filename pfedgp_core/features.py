@@ -71,4 +71,6 @@ def compute_features(network: nn.Module, inputs: Tensor) -> Tensor:
 
 def _require_finite(features: Tensor) -> None:
     if not torch.isfinite(features).all():
-        raise NonFiniteError("The kernel network returned non-finite features: check the inputs, or lower the learning rate.")
+        raise NonFiniteError(
+            "The kernel network returned non-finite features: check the inputs, or lower the learning rate."
+        )

@@ -1,7 +1,8 @@
 """Gibbs sampling of a binary GP node: omega | f ~ PG(1, f) and f | omega, y ~ Gaussian, all chains at once.
 
 The prior decides how f is drawn (`full_gp.FullGP`, `fitc.FITC`); this file owns the alternation. Chains start from a
-draw of the prior; five sweeps are enough for predictive probabilities (bias below Monte-Carlo noise). Paper: section A.1.
+draw of the prior; five sweeps are enough for predictive probabilities (bias below Monte-Carlo noise).
+Paper: section A.1.
 """
 
 from collections import Counter
@@ -58,7 +59,9 @@ def step(state: GibbsState, model: LatentModel, stream: Stream) -> GibbsState:
     return GibbsState(f, stream.polya_gamma(f), state.redrawn + (~good).sum())
 
 
-def run(model: LatentModel, chains: int, sweeps: int, stream: Stream, counters: Counter[str] | None = None) -> GibbsState:
+def run(
+    model: LatentModel, chains: int, sweeps: int, stream: Stream, counters: Counter[str] | None = None
+) -> GibbsState:
     """Run `sweeps` sweeps of `chains` chains from the prior.
 
     Parameters

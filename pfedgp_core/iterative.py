@@ -90,9 +90,8 @@ class IterativeNode:
         _, v = dense.predictive(K, K_star, k_star_star, omega.mean(0, keepdim=True), kappa)
         return mu, v.expand_as(mu)
 
-
     def log_marginal(self, K: Tensor, omega: Tensor, kappa: Tensor) -> Tensor:
-        """As `dense.log_marginal`, [C], with the log determinant at the chains' mean omega; gradient within a percent."""
+        """As `dense.log_marginal`, [C], with the log determinant at the chains' mean omega."""
         return _LogMarginal.apply(K, omega, kappa, self)
 
 

@@ -2,7 +2,7 @@
 
 * ``arith``: mean over chains of E sigma(f*), the exact posterior predictive (default).
 * ``chain-geo``: geometric mean over chains of E sigma(f*), renormalised.
-* ``paper-explog``: P(left) = mean over chains of exp(E log sigma(f*)), P(right) = 1 - P(left), as the authors compute it.
+* ``paper-explog``: P(left) = mean over chains of exp(E log sigma(f*)), P(right) = 1 - P(left), the authors' code.
   Kept for reproduction only: swapping the names of the children changes the prediction (Jensen pushes left down).
 """
 

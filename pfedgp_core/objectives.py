@@ -2,8 +2,8 @@
 
 * ``predictive`` (paper, eq. 4): minus the log of the chain mean of P(side of a held-out point | omega). The gradient is
   that of log mean_c E sigma(s f*), computed in log space.
-* ``marginal`` (paper, eq. 2): minus the chain mean of log p(y | omega), divided by the node's points. By Fisher's identity
-  its gradient estimates that of log p(y); its value is not log p(y) and is reported only as a loss.
+* ``marginal`` (paper, eq. 2): minus the chain mean of log p(y | omega), divided by the node's points. By Fisher's
+  identity its gradient estimates that of log p(y); its value is not log p(y) and is reported only as a loss.
 
 omega is held fixed in both.
 """
@@ -20,7 +20,7 @@ from pfedgp_core.links import node_log_probabilities
 from pfedgp_core.quadrature import log_sigmoid_expectation
 from pfedgp_core.streams import Stream
 from pfedgp_core.tree import Node, Tree
-from pfedgp_core.variants import ClientPoints, NodeProblem, Variant
+from pfedgp_core.variants import ClientPoints, Variant
 
 __all__ = ["predictive_losses", "tree_loss"]
 
@@ -90,16 +90,12 @@ def _predictive(
     problem = variant.training_problem(node, points, stream, counters)
     if problem is None:
         return None
-    omega = problem.gp.sample_omega(settings.gp.train_chains, settings.gp.sweeps, stream)
-    mu, v = problem.gp.predict(problem.targets, omega)
-    if problem.log_ratio is None:
+    gp, log_ratio = problem.known.gp, problem.known.log_ratio
+    omega = gp.sample_omega(settings.gp.train_chains, settings.gp.sweeps, stream)
+    mu, v = gp.predict(problem.targets, omega)
+    if log_ratio is None:
         return predictive_losses(mu, v, problem.target_left, settings.gp.quadrature)
-    return _corrected_losses(mu, v, problem, settings.gp.quadrature)
-
-
-def _corrected_losses(mu: Tensor, v: Tensor, problem: NodeProblem, quadrature: int) -> Tensor:
-    assert problem.log_ratio is not None
-    left, right = apply_class_ratio(*node_log_probabilities(mu, v, "arith", quadrature), *problem.log_ratio)
+    left, right = apply_class_ratio(*node_log_probabilities(mu, v, "arith", settings.gp.quadrature), *log_ratio)
     return -torch.where(problem.target_left, left, right)
 
 

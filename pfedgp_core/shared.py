@@ -1,4 +1,4 @@
-"""What the server and the clients share: network, inducing inputs, kernel scales; one flat float32 vector on the wire."""
+"""What server and clients share: network, inducing inputs, kernel scales; one flat float32 vector on the wire."""
 
 import numpy as np
 import torch
@@ -31,9 +31,7 @@ class SharedState(nn.Module):
         Logarithms of the kernel's output and length scale, where they are learned.
     """
 
-    def __init__(
-        self, network: nn.Module, inducing: Tensor | None = None, log_scales: Tensor | None = None
-    ) -> None:
+    def __init__(self, network: nn.Module, inducing: Tensor | None = None, log_scales: Tensor | None = None) -> None:
         super().__init__()
         self.network = network
         self.inducing = None if inducing is None else nn.Parameter(inducing)
@@ -52,7 +50,10 @@ class SharedState(nn.Module):
             Classes of the whole federation.
         """
         network = build_network(
-            settings.network, input_shape, settings.feature_dim, Stream(settings.seed, "initial-network").torch_generator
+            settings.network,
+            input_shape,
+            settings.feature_dim,
+            Stream(settings.seed, "initial-network").torch_generator,
         )
         inducing = log_scales = None
         if settings.variant != "full":
@@ -94,8 +95,8 @@ class SharedState(nn.Module):
         """
         if vector.shape != (self.size,):
             raise DataError(
-                f"The shared vector has {vector.size} values where this model has {self.size}: server and client must use "
-                "the same network, feature-dim, variant and input shape."
+                f"The shared vector has {vector.size} values where this model has {self.size}: server and client must "
+                "use the same network, feature-dim, variant and input shape."
             )
         if not np.isfinite(vector).all():
             raise DataError("The shared vector holds non-finite values and is refused: restart from an earlier model.")

@@ -87,7 +87,7 @@ def build_tree(prototypes: np.ndarray, classes: Sequence[int], rng: np.random.Ge
 
 
 def two_means(points: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Best split of k >= 2 points in two non-empty clusters (least sum of squares); boolean [k], True for the first point.
+    """Best split of k >= 2 points in two non-empty clusters (least sum of squares): boolean [k], True for point 0.
 
     Exact for at most 11 points; beyond, Lloyd's algorithm from k-means++ starts. Coinciding points are halved in order.
     """

@@ -10,9 +10,9 @@ ip-data       inducing inputs                 the client's data                 
 ip-compute    a random half, through FITC     the other half                     the client's data, through FITC
 ============  ==============================  =================================  =====================================
 
-Paper: sections 4.1 to 4.3. Inducing inputs live in feature space and belong to a class; a node uses those of the classes
-below it. Where a client's tree holds a class without data (``classes = "all"``), the class's inducing inputs stand in for
-data, also under ip-compute.
+Paper: sections 4.1 to 4.3. Inducing inputs live in feature space and belong to a class; a node uses those of the
+classes below it. Where a client's tree holds a class without data (``classes = "all"``), the class's inducing inputs
+stand in for data, also under ip-compute.
 """
 
 from collections import Counter
@@ -66,24 +66,28 @@ class NodeGP:
 
 
 @dataclass(frozen=True)
-class NodeProblem(NodeGP):
+class NodeProblem:
     """A node under the predictive objective.
 
     Attributes
     ----------
+    known : NodeGP
     targets : Tensor [T, d]
         Points whose side is predicted.
     target_left : Tensor [T] of bool
     """
 
-    targets: Tensor = torch.empty(0)
-    target_left: Tensor = torch.empty(0)
+    known: NodeGP
+    targets: Tensor
+    target_left: Tensor
 
 
 class Variant(Protocol):
     """How a tree node becomes a binary GP problem."""
 
-    def training_problem(self, node: Node, points: ClientPoints, stream: Stream, counters: Counter[str]) -> NodeProblem | None:
+    def training_problem(
+        self, node: Node, points: ClientPoints, stream: Stream, counters: Counter[str]
+    ) -> NodeProblem | None:
         """The node's problem under the predictive objective; None where there is nothing to learn from it."""
 
     def conditioned(self, node: Node, points: ClientPoints, counters: Counter[str]) -> NodeGP:
@@ -103,7 +107,9 @@ class OwnData:
     def __init__(self, kernel: Kernel, gp: GPSettings, through_inducing: bool) -> None:
         self.kernel, self.settings, self.through_inducing = kernel, gp, through_inducing
 
-    def training_problem(self, node: Node, points: ClientPoints, stream: Stream, counters: Counter[str]) -> NodeProblem | None:
+    def training_problem(
+        self, node: Node, points: ClientPoints, stream: Stream, counters: Counter[str]
+    ) -> NodeProblem | None:
         """See ``Variant``."""
         left, right = (rows_of(points.labels, side) for side in (node.left, node.right))
         keep_left, out_left = _hold_out(left, self.settings.holdout, stream)
@@ -113,7 +119,7 @@ class OwnData:
         inputs = points.features[torch.cat([keep_left, keep_right])]
         gp = self._gp(node, points, inputs, _sides(len(keep_left), len(keep_right), inputs), counters)
         targets = points.features[torch.cat([out_left, out_right])]
-        return NodeProblem(gp, None, targets, _sides(len(out_left), len(out_right), targets))
+        return NodeProblem(NodeGP(gp), targets, _sides(len(out_left), len(out_right), targets))
 
     def conditioned(self, node: Node, points: ClientPoints, counters: Counter[str]) -> NodeGP:
         """See ``Variant``."""
@@ -145,14 +151,16 @@ class IPData:
     def __init__(self, kernel: Kernel, gp: GPSettings, personal_data: bool) -> None:
         self.kernel, self.settings, self.personal_data = kernel, gp, personal_data
 
-    def training_problem(self, node: Node, points: ClientPoints, stream: Stream, counters: Counter[str]) -> NodeProblem | None:
+    def training_problem(
+        self, node: Node, points: ClientPoints, stream: Stream, counters: Counter[str]
+    ) -> NodeProblem | None:
         """See ``Variant``."""
         left, right = (rows_of(points.labels, side) for side in (node.left, node.right))
         if not len(left) + len(right):
             return None
         known = self._node_gp(node, points, None, counters)
         targets = points.features[torch.cat([left, right])]
-        return NodeProblem(known.gp, known.log_ratio, targets, _sides(len(left), len(right), targets))
+        return NodeProblem(known, targets, _sides(len(left), len(right), targets))
 
     def conditioned(self, node: Node, points: ClientPoints, counters: Counter[str]) -> NodeGP:
         """See ``Variant``."""

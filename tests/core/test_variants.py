@@ -1,5 +1,7 @@
 """Variants and objectives: gradients survive sampling, unseen classes, the ablation, combinations that cannot work."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,10 @@ import torch
 from pfedgp_core.classifier import PersonalClassifier
 from pfedgp_core.client_tree import ClientTree
 from pfedgp_core.config import GPSettings, Settings
+from pfedgp_core.datasets import TensorSplit
 from pfedgp_core.errors import ConfigError
+from pfedgp_core.fitc import FITC
+from pfedgp_core.full_gp import FullGP
 from pfedgp_core.kernels import make_kernel
 from pfedgp_core.objectives import tree_loss
 from pfedgp_core.shared import SharedState
@@ -15,7 +20,13 @@ from pfedgp_core.streams import Stream
 from pfedgp_core.update import local_update
 from pfedgp_core.variants import make_variant
 
-CASES = [("full", "predictive"), ("full", "marginal"), ("ip-data", "predictive"), ("ip-compute", "predictive"), ("ip-compute", "marginal")]
+CASES = [
+    ("full", "predictive"),
+    ("full", "marginal"),
+    ("ip-data", "predictive"),
+    ("ip-compute", "predictive"),
+    ("ip-compute", "marginal"),
+]
 
 
 def data(n=24, k=3, d=5, seed=0, dtype=torch.float64):
@@ -29,7 +40,7 @@ def loss_of(features, labels, inducing, settings, log_scales=None):
     kernel = make_kernel("rbf", *((8.0, 1.0) if log_scales is None else log_scales.exp()))
     client = ClientTree.build(features.detach(), labels, [0, 1, 2], None, Stream(0))
     points = client.points(features, inducing if settings.variant != "full" else None)
-    return tree_loss(points, client.tree, make_variant(settings, kernel), settings, Stream(7), __import__("collections").Counter())
+    return tree_loss(points, client.tree, make_variant(settings, kernel), settings, Stream(7), Counter())
 
 
 @pytest.mark.parametrize(("variant", "objective"), CASES)
@@ -39,13 +50,12 @@ def test_gradient_is_that_of_the_loss_at_the_sampled_omega(variant, objective, p
     settings = Settings(variant=variant, objective=objective, gp=GPSettings(train_chains=4, solver="dense"))
     features, labels = data()
     features.requires_grad_()
-    inducing = torch.randn(3, per_class, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    inducing = torch.randn(
+        3, per_class, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1)
+    ).requires_grad_()
     scales = torch.tensor([8.0, 1.0], dtype=torch.float64).log().requires_grad_()
 
     draws, replay = [], None
-    from pfedgp_core.fitc import FITC
-    from pfedgp_core.full_gp import FullGP
-
     for cls in (FullGP, FITC):
         original = cls.sample_omega
 
@@ -85,8 +95,6 @@ def test_every_combination_takes_a_finite_step(variant, objective, kernel):
     shared = SharedState.initial(settings, (5,), 4)
     before = shared.to_vector()
     features, labels = data(dtype=torch.float32)
-    from pfedgp_core.datasets import TensorSplit
-
     assert local_update(shared, TensorSplit(features, labels), settings, Stream(0)).status == "ok"
     after = shared.to_vector()
     assert np.isfinite(after).all() and (after != before).any()
