@@ -66,8 +66,8 @@ def _counts(q: Question) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def _share(left: int, right: int) -> float:
-    """Share of the left side, from its log ratio to a half: as many inducing points on the other side balance p."""
-    return 0.5 * math.exp(log_class_ratio(left, right, right, left, smoothing=0.0)[0])
+    """Share of the left side, from its log ratio to a half: against one that saw both sides alike."""
+    return 0.5 * math.exp(log_class_ratio(left, right, 1, 1, smoothing=0.0)[0])
 
 
 def _probabilities(q: Question) -> tuple[Tensor, Tensor]:
@@ -82,13 +82,14 @@ def _probabilities(q: Question) -> tuple[Tensor, Tensor]:
 def _corrected(q: Question) -> Tensor:
     own, inducing = _counts(q)
     smoothing = 1.0 if "smooth" in q.text else 0.0
-    return apply_class_ratio(*_probabilities(q), *log_class_ratio(*own, *inducing, smoothing=smoothing))[0].exp()
+    seen = own[0] + inducing[0], own[1] + inducing[1]
+    return apply_class_ratio(*_probabilities(q), *log_class_ratio(*own, *seen, smoothing=smoothing))[0].exp()
 
 
 def _by_counts(q: Question) -> Tensor:
     """Probabilities times the client's class counts, as the authors correct in training: p is taken as balanced."""
     left, right = _counts(q)[0]
-    return apply_class_ratio(*_probabilities(q), *log_class_ratio(left, right, right, left, smoothing=0.0))[0].exp()
+    return apply_class_ratio(*_probabilities(q), *log_class_ratio(left, right, 1, 1, smoothing=0.0))[0].exp()
 
 
 IPDATA_RULES = (
