@@ -4,12 +4,13 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,6 @@ class LocalFlower:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._stack = ExitStack()
 
     def __enter__(self) -> "LocalFlower":
         self.port, self.fleet_port = free_ports(2)
@@ -84,15 +84,14 @@ class LocalFlower:
 
     def __exit__(self, *reason: object) -> None:
         for process in reversed(self.processes.values()):
-            if process.poll() is None:
-                process.terminate()
+            _signal_group(process, signal.SIGTERM)
         deadline = time.monotonic() + STOP_TIMEOUT
         for process in reversed(self.processes.values()):
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            # Whatever a process started itself is in its group and goes with it.
+            _signal_group(process, signal.SIGKILL)
+            process.wait()
 
     def start_superlink(self) -> None:
         """Start the SuperLink and wait until its two ports are open."""
@@ -152,6 +151,7 @@ class LocalFlower:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 stdin=subprocess.DEVNULL,
+                start_new_session=True,
             )
         self.processes[name] = process
         assert process.stdout is not None
@@ -212,6 +212,12 @@ def _is_open(port: int) -> bool:
     with socket.socket() as s:
         s.settimeout(1.0)
         return s.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
+    # Each process leads a group of its own, which lives as long as one member does.
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
 
 
 def _program(name: str) -> str:

@@ -1,0 +1,56 @@
+"""The launcher of simulations: the same apps on Flower's engine give the same result as in one process."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pfedgp.simulate import run_simulation
+from pfedgp_core.errors import ConfigError, RunFailedError
+from tests.federation_run import SMALL, Run, federate
+
+# Ray and its workers may take a while to start on a busy machine.
+PATIENT = SMALL.replace(wait_timeout=300.0)
+
+
+@pytest.mark.slow
+def test_the_engine_gives_the_same_bits_as_one_process(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    before = dict(os.environ)
+    summary = run_simulation(PATIENT, tmp_path / "ray", workers=2)
+    printed = capfd.readouterr().out
+    assert dict(os.environ) == before
+    engine, alone = Run(tmp_path / "ray"), federate(PATIENT, tmp_path / "alone")
+    assert summary == engine.summary and summary["status"] == "completed"
+    assert engine.lasting == alone.lasting
+    assert engine.model("final").tobytes() == alone.model("final").tobytes()
+    assert [line for line in printed.splitlines() if line.startswith("round 1/3")]
+    assert not (tmp_path / "ray" / "clients.log").exists()
+
+
+@pytest.mark.slow
+def test_a_client_failure_leaves_its_traceback_beside_the_artefacts(tmp_path: Path) -> None:
+    settings = PATIENT.replace(dataset="no-such-data")
+    with pytest.raises(RunFailedError, match=r"ConfigError.*clients\.log"):
+        run_simulation(settings, tmp_path / "run", workers=1)
+    assert "no-such-data" in (tmp_path / "run" / "clients.log").read_text()
+    assert Run(tmp_path / "run").summary["status"] == "failed"
+
+
+@pytest.mark.parametrize("workers", [0, -3])
+def test_a_number_of_workers_that_cannot_work(workers: int, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=f"workers = {workers}"):
+        run_simulation(SMALL, tmp_path, workers)
+
+
+def test_an_unexpected_error_is_one_sentence_and_a_traceback_in_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import flwr.simulation
+
+    def broken(*arguments: object, **options: object) -> None:
+        raise OSError("no space\nleft")
+
+    monkeypatch.setattr(flwr.simulation, "run_simulation", broken)
+    with pytest.raises(RunFailedError, match=r"OSError at test_simulation\.py:\d+: no space left \(traceback in "):
+        run_simulation(SMALL, tmp_path, workers=1)
+    assert "Traceback" in (tmp_path / "error.log").read_text()
