@@ -6,8 +6,6 @@ jitter on its diagonal, a cross kernel never does.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -120,8 +118,8 @@ class Linear(Kernel):
 
     def cross(self, X: Tensor, Y: Tensor) -> Tensor:
         """See ``Kernel.cross``."""
-        with _float32_products():
-            return self.output_scale * (X @ Y.mT)
+        wide_X, wide_Y = _exact_in_products(X, Y)
+        return self.output_scale * (wide_X @ wide_Y.mT).to(X.dtype)
 
     def gram(self, X: Tensor, jitter: float) -> Tensor:
         """See ``Kernel.gram``."""
@@ -169,9 +167,10 @@ def unit_sphere(features: Tensor) -> Tensor:
 
 def _squared_distances(X: Tensor, Y: Tensor) -> Tensor:
     """|x_i|^2 + |y_j|^2 - 2 x_i'y_j, which rounding can leave slightly below 0."""
+    dtype = X.dtype
+    X, Y = _exact_in_products(X, Y)
     lengths = X.square().sum(-1)[:, None] + Y.square().sum(-1)
-    with _float32_products():
-        return torch.addmm(lengths, X, Y.mT, alpha=-2)
+    return torch.addmm(lengths, X, Y.mT, alpha=-2).to(dtype)
 
 
 def _symmetric(matrix: Tensor) -> Tensor:
@@ -185,19 +184,18 @@ def _safe_sqrt(squared: Tensor) -> Tensor:
     return squared.masked_fill(zero, 1.0).sqrt().masked_fill(zero, 0.0)
 
 
-@contextmanager
-def _float32_products() -> Iterator[None]:
-    """Keep TF32 (and bfloat16 on a CPU) out of the kernel's matrix product: an error of 1e-3 there is 1e-2 in K.
+def _exact_in_products(X: Tensor, Y: Tensor) -> tuple[Tensor, Tensor]:
+    """Widen float32 rows to float64 if the process lets matrix products round them to TF32 or bfloat16.
 
-    The setting is the process's, so it is put back at once. The products of the backward pass keep the process's
-    precision, which is ample for a gradient.
+    An error of 1e-3 in a product is 1e-2 in K. Widening, unlike switching the process's precision, also covers the
+    backward pass, other threads, and both of torch's interfaces to that precision (which refuse to be mixed).
     """
-    previous = torch.get_float32_matmul_precision()
-    if previous == "highest":  # torch's default
-        yield
-        return
-    torch.set_float32_matmul_precision("highest")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(previous)
+    if X.dtype != torch.float32:
+        return X, Y
+    backend = torch.backends.cuda if X.is_cuda else torch.backends.mkldnn
+    precision = getattr(getattr(backend, "matmul", None), "fp32_precision", None)
+    if precision is None:  # torch before 2.9
+        rounded = torch.get_float32_matmul_precision() != "highest"
+    else:
+        rounded = precision not in ("none", "ieee")
+    return (X.double(), Y.double()) if rounded else (X, Y)
