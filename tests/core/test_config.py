@@ -188,7 +188,7 @@ def test_describe():
     assert {key: default for key, default, _ in rows} == DEFAULTS
     assert all(text for _, _, text in rows)
     texts = {key: text for key, _, text in rows}
-    assert texts["gp.link"] == "node probability (arith, chain-geo, paper-explog)"
+    assert texts["gp.link"].endswith(" (arith, chain-geo, paper-explog)")
 
 
 @pytest.mark.parametrize("config", [{"rounds": 0}, {"round": 1}, {"rounds": "x"}, {"gp.link": "x"}, {"clients": 1}])
