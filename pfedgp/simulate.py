@@ -71,7 +71,9 @@ def run_simulation(settings: Settings, out_dir: Path | str, workers: int | None 
 
 def failure(error: BaseException, out: Path) -> str:
     """Say in one sentence what an unexpected error was and where it happened; its traceback goes to ``error.log``."""
-    cause = error.__cause__ or error
+    cause = error
+    while cause.__cause__ is not None:  # Flower wraps an error of its engine twice
+        cause = cause.__cause__
     frames = traceback.extract_tb(cause.__traceback__)
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     text = " ".join(str(cause).split())

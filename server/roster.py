@@ -20,6 +20,9 @@ logger = logging.getLogger("pfedgp.server")
 # Seconds after which a federation in which no connected client can take part is not worth waiting for.
 BROKEN_PATIENCE = 10.0
 WAITING_LOG_INTERVAL = 10.0
+# Seconds until a node is greeted again that could not answer, or whose name another connected node has. A client that
+# crashed and came back is such a namesake: its former node counts as connected for up to a minute.
+RETRY_AFTER = 2.0
 # Flower's codes of errors that come back unchanged however often one asks: the app does not load, raises, is refused.
 LASTING_ERRORS = {1, 2, 7}
 
@@ -53,6 +56,7 @@ class Roster:
         self._online: set[int] = set()
         self._pending: dict[str, int] = {}  # greeting's message id -> node id
         self._broken: dict[int, str] = {}  # node id -> why it cannot take part
+        self._put_off: dict[int, tuple[float, str]] = {}  # node id -> when to greet it again, why it was not taken
         self._started = False
 
     @property
@@ -77,6 +81,7 @@ class Roster:
         """Greet new nodes and take in what greeted ones answered; never waits."""
         self._online = set(grid.get_node_ids())
         known = set(self.by_node()) | set(self._pending.values()) | set(self._broken)
+        known |= {node for node, (again, _) in self._put_off.items() if time.monotonic() < again}
         config, timeout = request_config(self.settings), self.settings.wait_timeout
         greetings = [request(HELLO, node, config, None, timeout) for node in sorted(self._online - known)]
         if greetings:
@@ -134,15 +139,24 @@ class Roster:
         try:
             hello = read_hello(message)
         except DataError as error:
+            reason = f"{error} (its own log says more)"
             if not message.has_error() or message.error.code in LASTING_ERRORS:
                 self._broken[node] = str(error)
-            logger.warning("node %s cannot take part: %s (its own log says more)", node, error)
+                logger.warning("node %s cannot take part: %s", node, reason)
+            else:
+                self._retry(node, reason)
             return
         namesake = self.clients.get(hello.name)
         if namesake and namesake.node_id in self._online:
-            self._refuse(node, f"Two connected clients are named {hello.name!r}: give each its own client-name.")
-        elif self.clients and (difference := self._difference(hello)):
-            self._refuse(node, difference)
+            reason = f"Two connected clients are named {hello.name!r}: give each its own client-name."
+            if not self._started:
+                raise RunFailedError(reason)
+            self._retry(node, reason)
+        elif self.clients and (reason := self._difference(hello)):
+            if not self._started:
+                raise RunFailedError(reason)
+            self._broken[node] = reason
+            logger.warning("node %s is refused: %s", node, reason)
         elif namesake:
             logger.info("%s is back", hello.name)
             namesake.node_id, namesake.hello = node, hello
@@ -169,11 +183,11 @@ class Roster:
             )
         return ""
 
-    def _refuse(self, node: int, reason: str) -> None:
-        if not self._started:
-            raise RunFailedError(reason)
-        logger.warning("node %s is refused: %s", node, reason)
-        self._broken[node] = reason
+    def _retry(self, node: int, reason: str) -> None:
+        """Greet a node again later; log a reason once."""
+        if self._put_off.get(node, (0.0, ""))[1] != reason:
+            logger.warning("node %s cannot take part for now: %s", node, reason)
+        self._put_off[node] = (time.monotonic() + RETRY_AFTER, reason)
 
     def _state(self, needed: int) -> str:
         here = [client.name for client in self.online()]

@@ -83,7 +83,7 @@ class FakeGrid(Grid):
     def _deliver(self, message: Message) -> str:
         self.sent.append(message)
         node, message_id = message.metadata.dst_node_id, message.metadata.message_id
-        if self.index(node) in self.offline:
+        if node not in self.get_node_ids():
             error = Message(Error(code=5, reason="node unavailable"), reply_to=message)
             error.metadata.__dict__["_src_node_id"] = SUPERLINK
             self._replies[message_id] = error

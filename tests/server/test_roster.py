@@ -80,7 +80,8 @@ def test_a_wrong_number_of_nodes_is_found_soon(monkeypatch: pytest.MonkeyPatch) 
         Roster(SMALL.replace(wait_timeout=60.0)).wait(FakeGrid(app, 2))
 
 
-def test_an_unavailable_node_is_greeted_again() -> None:
+def test_an_unavailable_node_is_greeted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(roster_module, "RETRY_AFTER", 0.1)
     answered: list[int] = []
 
     def first_time_unavailable(request: Message, index: int, reply: Message) -> Message:
@@ -139,8 +140,25 @@ def test_a_namesake_that_joins_later_is_refused_and_the_run_goes_on(
     grid = Churn(settings, {})
     grid.plan = {1: lambda: grid.add_node({"partition-id": 2, "num-partitions": 5})}
     run = start(grid, settings, tmp_path / "run")
-    assert "Two connected clients are named 'client-02'" in caplog.text
+    assert caplog.text.count("Two connected clients are named 'client-02'") == 1
     assert run.summary["clients"] == 5
+
+
+def test_a_client_that_crashed_and_came_back_before_its_former_node_vanished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(roster_module, "RETRY_AFTER", 0.0)
+    caplog.set_level(logging.INFO, "pfedgp")
+    settings = SMALL.replace(rounds=4, clients_per_round=5)
+    grid = Churn(settings, {})
+    former = list(grid.contexts)[2]
+    grid.plan = {
+        1: lambda: grid.add_node({"partition-id": 2, "num-partitions": 5}),
+        3: lambda: grid.contexts.pop(former),
+    }
+    run = start(grid, settings, tmp_path / "run")
+    assert "client-02 is back" in caplog.text
+    assert run.records[-1]["ok"] == 5
 
 
 def test_a_federation_that_everybody_left_ends(tmp_path: Path) -> None:

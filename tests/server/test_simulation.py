@@ -1,6 +1,8 @@
 """The launcher of simulations: the same apps on Flower's engine give the same result as in one process."""
 
 import os
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -54,3 +56,19 @@ def test_an_unexpected_error_is_one_sentence_and_a_traceback_in_a_file(
     with pytest.raises(RunFailedError, match=r"OSError at test_simulation\.py:\d+: no space left \(traceback in "):
         run_simulation(SMALL, tmp_path, workers=1)
     assert "Traceback" in (tmp_path / "error.log").read_text()
+
+
+def test_an_engine_that_does_not_start_ends_the_server_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+
+    def broken(*arguments: object, **options: object) -> None:
+        raise OSError("no memory for the object store")
+
+    monkeypatch.setattr(ray, "init", broken)
+    threads = threading.active_count()
+    with pytest.raises(RunFailedError, match=r"OSError .*no memory for the object store"):
+        run_simulation(PATIENT, tmp_path / "run", workers=1)
+    deadline = time.monotonic() + 10
+    while threading.active_count() > threads and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert threading.active_count() <= threads
