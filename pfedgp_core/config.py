@@ -43,9 +43,17 @@ class GPSettings:
         0.5, "share of each node side that the predictive objective holds out", low=0.01, high=0.99
     )
     quadrature: int = _setting(32, "Gauss-Hermite nodes for E sigma(f*)", low=4, high=128)
-    link: str = _setting("arith", "node probability", choices=("arith", "chain-geo", "paper-explog"))
+    link: str = _setting(
+        "arith", "node probability; unused in regression", choices=("arith", "chain-geo", "paper-explog")
+    )
     solver: str = _setting("auto", "linear algebra of a node", choices=("auto", "dense", "iterative"))
     learn_scales: bool = _setting(False, "learn output-scale and length-scale as shared parameters")
+    noise_variance: float = _setting(
+        0.3,
+        "regression: noise of standardised targets before round 1; learned as a shared parameter",
+        low=1e-3,
+        high=1e3,
+    )
 
 
 @dataclass(frozen=True)
@@ -53,13 +61,20 @@ class Settings:
     """Everything that decides a federation's result, apart from the clients' own data."""
 
     # What is learned
+    task: str = _setting(
+        "classification", "what the data set's samples are labelled with", choices=("classification", "regression")
+    )
     dataset: str = _setting("digits", "data set of a simulation; deployed clients bring their own data")
     data_root: str = _setting("", "folder (or packed file) of the data set; empty = where the data set lies by default")
     clients: int = _setting(20, "clients that the simulated data set is split over", low=1, high=1_000_000)
-    classes_per_client: int = _setting(2, "distinct classes that each simulated client holds", low=1, high=100_000)
+    classes_per_client: int = _setting(
+        2, "distinct classes that each simulated client holds; unused in regression", low=1, high=100_000
+    )
     variant: str = _setting("full", "GP at each tree node", choices=("full", "ip-data", "ip-compute"))
     objective: str = _setting("predictive", "training objective", choices=("predictive", "marginal"))
-    inducing_per_class: int = _setting(100, "inducing inputs of each class (ip-data, ip-compute)", low=1, high=100_000)
+    inducing_per_class: int = _setting(
+        100, "inducing inputs of each class, or in all in regression (ip-data, ip-compute)", low=1, high=100_000
+    )
     personal_data: bool = _setting(True, "ip-data: use the client's own data at prediction, not inducing inputs alone")
     classes: str = _setting(
         "own", "classes of a client's tree: those of its data, or all of the federation", choices=("own", "all")
@@ -116,6 +131,10 @@ class Settings:
             raise ConfigError(
                 "objective = 'marginal' does not go with variant = 'ip-data', whose training data are inducing inputs: "
                 "set objective = 'predictive', or variant = 'full' or 'ip-compute'."
+            )
+        if self.task == "regression" and self.classes == "all":
+            raise ConfigError(
+                "classes = 'all' does not go with task = 'regression', which has no classes: set classes = 'own'."
             )
         if self.variant == "full" and self.classes == "all":
             raise ConfigError(

@@ -47,11 +47,12 @@ def load_dataset(name: str, root: str = "", seed: int = 0) -> Dataset:
     Parameters
     ----------
     name : str
-        ``digits`` (scikit-learn's 8x8 handwritten digits, no file needed), ``cifar10``, ``cifar100``, ``cinic10``.
+        ``digits`` (scikit-learn's 8x8 handwritten digits, no file needed), ``cifar10``, ``cifar100``, ``cinic10``;
+        for ``task = "regression"``: ``diabetes`` (scikit-learn's, no file needed).
     root : str
         Folder of the data set, or for CIFAR a packed .npz file; empty: ``torchvision_sets.default_root()``.
     seed : int
-        For data sets that are generated. The four above are the same for every seed, splits included, so that runs
+        For data sets that are generated. Those above are the same for every seed, splits included, so that runs
         with different seeds are measured on the same samples.
 
     Raises
@@ -111,6 +112,23 @@ def digits(root: str, seed: int) -> Dataset:
     return Dataset("digits", tuple("0123456789"), train, validation, test, mean, std, (1, 8, 8))
 
 
+def diabetes(root: str, seed: int) -> Dataset:
+    """Load scikit-learn's diabetes data: 442 patients, 10 features, disease progression after a year (25 to 346).
+
+    60 % is training data, 20 % validation, 20 % test: the same samples for every seed. Features are in their original
+    units, because scikit-learn's scaled ones have seen the test data. ``root`` and ``seed`` are unused.
+    """
+    from sklearn.datasets import load_diabetes
+
+    features, targets = load_diabetes(return_X_y=True, scaled=False)
+    vectors, values = features.astype(np.float32), targets.astype(np.float64)
+    stream = Stream(SPLIT_SEED, "split", "diabetes")
+    rows = stratified_split(np.zeros(len(values), np.int64), (0.6, 0.2, 0.2), stream)
+    train, validation, test = (Split(vectors[r], values[r]) for r in rows)
+    mean, std = input_statistics(train.inputs)
+    return Dataset("diabetes", (), train, validation, test, mean, std, (vectors.shape[1],))
+
+
 def _image_set(name: str) -> Loader:
     # torchvision and the decoders are imported only when such a data set is asked for.
     def load(root: str, seed: int) -> Dataset:
@@ -121,7 +139,11 @@ def _image_set(name: str) -> Loader:
     return load
 
 
-DATASETS: dict[str, Loader] = {"digits": digits} | {n: _image_set(n) for n in ("cifar10", "cifar100", "cinic10")}
+DATASETS: dict[str, Loader] = {
+    "digits": digits,
+    **{name: _image_set(name) for name in ("cifar10", "cifar100", "cinic10")},
+    "diabetes": diabetes,
+}
 
 
 @lru_cache(maxsize=2)

@@ -1,4 +1,4 @@
-"""Evaluation of one client: features, personal classifier, sums of metrics. No prediction leaves the client."""
+"""Evaluation of one client: features, personal model, sums of metrics. No prediction leaves the client."""
 
 import time
 from collections import Counter
@@ -6,12 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from torch import Tensor
 
 from pfedgp_core.classifier import PersonalClassifier
 from pfedgp_core.config import Settings
 from pfedgp_core.datasets import TensorSplit
 from pfedgp_core.features import compute_features
 from pfedgp_core.metrics import MetricSums, metric_sums
+from pfedgp_core.regression_metrics import RegressionSums, regression_sums
+from pfedgp_core.regression_task import PersonalRegressor
 from pfedgp_core.shared import SharedState
 from pfedgp_core.streams import Stream
 from pfedgp_core.timing import PhaseTimer
@@ -23,7 +26,7 @@ __all__ = ["EvaluationResult", "evaluate_client"]
 class EvaluationResult:
     """Sums of metrics over the client's points, counters of recoveries, seconds by phase (``network``, ``gp``)."""
 
-    sums: MetricSums
+    sums: MetricSums | RegressionSums
     counters: Counter[str]
     seconds: dict[str, float]
 
@@ -36,17 +39,23 @@ def evaluate_client(
     stream: Stream,
     clock: Callable[[], float] = time.perf_counter,
 ) -> EvaluationResult:
-    """Fit the personal classifier on `train` under the shared weights and measure it on `test`.
+    """Fit the personal classifier or regressor on `train` under the shared weights and measure it on `test`.
 
     A test label that the client never trained on has probability 0 and counts as an error. A client without training or
     without test data gives empty sums (n = 0), never NaN.
     """
+    regression = settings.task == "regression"
     if not len(train.labels) or not len(test.labels):
-        return EvaluationResult(MetricSums(), Counter(), {})
+        return EvaluationResult(RegressionSums() if regression else MetricSums(), Counter(), {})
     timer = PhaseTimer(clock)
     state.eval()
     with timer.phase("network"):
         train_features, test_features = (compute_features(state.network, split.inputs) for split in (train, test))
+    if regression:
+        data = (train_features, train.labels, test_features, test.labels)
+        with timer.phase("gp"):
+            sums, counters = _measure_regressor(PersonalRegressor(settings, state.regression_head(settings)), *data)
+        return EvaluationResult(sums, counters, dict(timer.seconds))
     with timer.phase("gp"):
         classifier = PersonalClassifier(settings, stream, state.inducing, state.kernel(settings))
         classifier.fit(train_features, train.labels)
@@ -55,3 +64,12 @@ def evaluate_client(
     columns = np.searchsorted(classifier.classes_, labels).clip(max=len(classifier.classes_) - 1)
     columns = np.where(classifier.classes_[columns] == labels, columns, -1)
     return EvaluationResult(metric_sums(probabilities, columns), classifier.counters_, dict(timer.seconds))
+
+
+def _measure_regressor(
+    regressor: PersonalRegressor, features: Tensor, targets: Tensor, test_features: Tensor, test_targets: Tensor
+) -> tuple[MetricSums | RegressionSums, Counter[str]]:
+    mean, deviation = regressor.fit(features, targets).predict(test_features, return_std=True)
+    own = regressor.standardiser_
+    sums = regression_sums(mean, deviation, test_targets.cpu().numpy(), own.mean, own.deviation)
+    return sums, regressor.counters_

@@ -22,13 +22,13 @@ class Split:
     ----------
     inputs : numpy.ndarray
         Images, uint8 [N, C, H, W] in 0..255, or vectors, float32 [N, D].
-    labels : numpy.ndarray, int64 [N]
-        Class ids, indices into the data set's ``class_names``.
+    labels : numpy.ndarray, int64 or float64 [N]
+        Class ids, indices into the data set's ``class_names``; or the targets of a regression.
 
     Raises
     ------
     DataError
-        Other types or shapes, lengths that differ, or vectors with NaN or infinity.
+        Other types or shapes, lengths that differ, or vectors or targets with NaN or infinity.
     """
 
     inputs: np.ndarray
@@ -41,13 +41,14 @@ class Split:
                 f"Inputs are {self.inputs.dtype} {list(self.inputs.shape)}; give images as uint8 [N, C, H, W] "
                 f"or vectors as float32 [N, D]."
             )
-        if self.labels.dtype != np.int64 or self.labels.shape != self.inputs.shape[:1]:
+        targets = self.labels.dtype == np.float64
+        if not (targets or self.labels.dtype == np.int64) or self.labels.shape != self.inputs.shape[:1]:
             raise DataError(
                 f"Labels are {self.labels.dtype} {list(self.labels.shape)} for {len(self.inputs)} inputs; "
-                f"give int64 [N]."
+                f"give class ids as int64 [N], or targets as float64 [N]."
             )
-        if not images:
-            bad = ~np.isfinite(self.inputs).all(axis=1)
+        if not images or targets:
+            bad = ~np.isfinite(self.labels) | ~np.isfinite(self.inputs).all(axis=tuple(range(1, self.inputs.ndim)))
             if bad.any():
                 raise DataError(
                     f"{bad.sum()} of {len(bad)} samples hold NaN or infinity (the first is row {bad.argmax()}); "
@@ -66,7 +67,7 @@ class Dataset:
     ----------
     name : str
     class_names : tuple of str
-        The federation's classes; label i means ``class_names[i]``.
+        The federation's classes; label i means ``class_names[i]``. Empty in regression.
     train, validation, test : Split
     mean, std : numpy.ndarray, float32 [C] or [D]
         Per channel, of images scaled to [0, 1]; per feature, of vectors as they are.
@@ -76,7 +77,8 @@ class Dataset:
     Raises
     ------
     DataError
-        Labels outside the classes, splits of different input shapes, or statistics that cannot normalise.
+        Labels outside the classes or of the other task, splits of different input shapes, or statistics that cannot
+        normalise.
     """
 
     name: str
@@ -95,7 +97,16 @@ class Dataset:
                     f"The {name} inputs of {self.name} have shape {split.inputs.shape[1:]}, not {self.input_shape}; "
                     f"give all splits the same input shape."
                 )
-            if len(split) and not 0 <= split.labels.min() <= split.labels.max() < len(self.class_names):
+            if (split.labels.dtype == np.float64) != (self.task == "regression"):
+                raise DataError(
+                    f"The {name} labels of {self.name} are {split.labels.dtype} with {len(self.class_names)} class "
+                    f"names; give int64 with names, or float64 targets without."
+                )
+            if (
+                len(split)
+                and self.class_names
+                and not 0 <= split.labels.min() <= split.labels.max() < len(self.class_names)
+            ):
                 raise DataError(
                     f"The {name} labels of {self.name} run from {split.labels.min()} to {split.labels.max()}; "
                     f"give 0 to {len(self.class_names) - 1}."
@@ -116,14 +127,21 @@ class Dataset:
         return {"train": self.train, "validation": self.validation, "test": self.test}
 
     @property
+    def task(self) -> str:
+        """The setting ``task`` that fits the labels."""
+        return "classification" if self.class_names else "regression"
+
+    @property
     def labels(self) -> dict[str, np.ndarray]:
-        """The labels of each split, as ``k_class_partition`` takes them."""
+        """The labels of each split, as ``k_class_partition`` takes them; the samples of a regression are one class."""
+        if self.task == "regression":
+            return {name: np.zeros(len(split), np.int64) for name, split in self.splits().items()}
         return {name: split.labels for name, split in self.splits().items()}
 
 
 @dataclass(frozen=True)
 class TensorSplit:
-    """Samples as a network takes them: inputs float32 [N, ...] normalised, labels int64 [N] of the federation."""
+    """Samples as a network takes them: inputs float32 [N, ...] normalised; class ids int64, or targets float64, [N]."""
 
     inputs: Tensor
     labels: Tensor
@@ -134,7 +152,7 @@ class TensorSplit:
 
 @dataclass(frozen=True)
 class ClientData:
-    """All that one client holds; ``class_names`` is the federation's list, not only the client's classes."""
+    """All that one client holds; ``class_names`` is the federation's whole list, empty in regression."""
 
     name: str
     class_names: tuple[str, ...]

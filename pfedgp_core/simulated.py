@@ -4,6 +4,7 @@ from functools import lru_cache
 
 from pfedgp_core.config import Settings
 from pfedgp_core.datasets import ClientData, client_data, load_dataset
+from pfedgp_core.errors import ConfigError
 from pfedgp_core.partition import Partition, k_class_partition
 
 __all__ = ["simulated_client", "simulated_partition"]
@@ -14,12 +15,24 @@ CACHED_CLIENTS = 16
 
 def simulated_partition(settings: Settings) -> Partition:
     """Return how the data set is split over the clients; decided by the settings alone."""
+    _check_task(settings)
     return _partition(*_key(settings))
 
 
 def simulated_client(settings: Settings, index: int) -> ClientData:
     """Return the data of client `index` of the simulated federation."""
+    _check_task(settings)
     return _client(*_key(settings), index)
+
+
+def _check_task(settings: Settings) -> None:
+    """Raise ConfigError where the data set belongs to another task than that of the settings."""
+    task = load_dataset(settings.dataset, settings.data_root, settings.seed).task
+    if task != settings.task:
+        raise ConfigError(
+            f"task = {settings.task!r} does not go with dataset = {settings.dataset!r}, which is for {task}: "
+            f"set task = {task!r}, or choose another data set."
+        )
 
 
 def _key(settings: Settings) -> tuple[str, str, int, int, int]:
@@ -29,6 +42,9 @@ def _key(settings: Settings) -> tuple[str, str, int, int, int]:
 @lru_cache(maxsize=1)
 def _partition(name: str, root: str, seed: int, clients: int, classes_per_client: int) -> Partition:
     dataset = load_dataset(name, root, seed)
+    if dataset.task == "regression":
+        # Without classes every client shares in all samples, with the same fractions ~ U(.4, .6).
+        return k_class_partition(dataset.labels, 1, clients, 1, seed)
     return k_class_partition(dataset.labels, len(dataset.class_names), clients, classes_per_client, seed)
 
 

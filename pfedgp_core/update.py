@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from pfedgp_core.client_tree import ClientTree, tree_classes
 from pfedgp_core.config import Settings
@@ -14,6 +14,8 @@ from pfedgp_core.datasets import TensorSplit
 from pfedgp_core.errors import NonFiniteError
 from pfedgp_core.features import FeaturePass
 from pfedgp_core.objectives import tree_loss
+from pfedgp_core.regression import Standardiser
+from pfedgp_core.regression_task import regression_loss
 from pfedgp_core.shared import SharedState
 from pfedgp_core.streams import Stream
 from pfedgp_core.timing import PhaseTimer
@@ -57,14 +59,13 @@ def local_update(
 ) -> UpdateResult:
     """Train the shared parameters on one client's data; `state` changes in place.
 
-    The tree is built from the features of the first training pass (no extra pass) and fixed for the local epochs. Each
-    epoch is one full-batch step of a fresh SGD, because a GP needs its whole data set.
+    Each local epoch is one full-batch step of a fresh SGD, because a GP needs its whole data set.
 
     Parameters
     ----------
     state : SharedState
     data : TensorSplit
-        Inputs [N, ...] and class ids [N].
+        Inputs [N, ...] and class ids, or targets, [N].
     settings : Settings
     stream : Stream
         Derived from (run seed, round, client).
@@ -77,25 +78,24 @@ def local_update(
         The features or the updated weights are not finite; nothing may be sent.
     """
     result, timer = UpdateResult(), PhaseTimer(clock)
-    classes = tree_classes(data.labels, state.inducing, settings)
-    if not len(data.labels) or len(classes) < 2:
-        result.status = "single-class" if len(data.labels) else "no-data"
+    if not len(data.labels):
+        result.status = "no-data"
+        return result
+    make: type[_RegressionTask] | type[_TreeTask] = _RegressionTask if settings.task == "regression" else _TreeTask
+    task = make(state, data.labels, settings, stream, result.counters)
+    if not task.learnable:
+        result.status = "single-class"
         return result
     optimiser = torch.optim.SGD(
         state.parameters(), settings.learning_rate, momentum=settings.momentum, weight_decay=settings.weight_decay
     )
     state.train()
-    tree: ClientTree | None = None
     for epoch in range(settings.local_epochs):
         optimiser.zero_grad(set_to_none=True)
         with timer.phase("network"):
             passed = FeaturePass(state.network, data.inputs)
         with timer.phase("gp"):
-            if tree is None:
-                tree = ClientTree.build(passed.features.detach(), data.labels, classes, state.inducing, stream)
-            variant = make_variant(settings, state.kernel(settings))
-            points = tree.points(passed.features, state.inducing)
-            loss = tree_loss(points, tree.tree, variant, settings, stream.child(epoch), result.counters)
+            loss = task.loss(passed.features, epoch)
             if loss is None:
                 break
             loss.backward()
@@ -116,3 +116,41 @@ def local_update(
     if not all(torch.isfinite(p).all() for p in state.parameters()):
         raise NonFiniteError("The updated weights are not finite: lower the learning rate.")
     return result
+
+
+class _TreeTask:
+    """Classification: the tree is built from the features of the first pass, and fixed for the local epochs."""
+
+    def __init__(
+        self, state: SharedState, labels: Tensor, settings: Settings, stream: Stream, counters: Counter[str]
+    ) -> None:
+        self.state, self.labels, self.settings, self.stream, self.counters = state, labels, settings, stream, counters
+        self.classes = tree_classes(labels, state.inducing, settings)
+        self.learnable = len(self.classes) > 1
+        self.tree: ClientTree | None = None
+
+    def loss(self, features: Tensor, epoch: int) -> Tensor | None:
+        """Loss of the features [N, d] of one epoch; None where no node has anything to predict."""
+        if self.tree is None:
+            inducing = self.state.inducing
+            self.tree = ClientTree.build(features.detach(), self.labels, self.classes, inducing, self.stream)
+        variant = make_variant(self.settings, self.state.kernel(self.settings))
+        points = self.tree.points(features, self.state.inducing)
+        return tree_loss(points, self.tree.tree, variant, self.settings, self.stream.child(epoch), self.counters)
+
+
+class _RegressionTask:
+    """Regression: targets are standardised once, with the client's own mean and deviation."""
+
+    learnable = True
+
+    def __init__(
+        self, state: SharedState, labels: Tensor, settings: Settings, stream: Stream, counters: Counter[str]
+    ) -> None:
+        self.state, self.settings, self.stream, self.counters = state, settings, stream, counters
+        self.targets = Standardiser.fit(labels).apply(labels)
+
+    def loss(self, features: Tensor, epoch: int) -> Tensor | None:
+        """Loss of the features [N, d] of one epoch; None where there is nothing to predict."""
+        head = self.state.regression_head(self.settings)
+        return regression_loss(features, self.targets, head, self.settings, self.stream.child(epoch), self.counters)

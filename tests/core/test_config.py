@@ -196,3 +196,12 @@ def test_errors_are_one_line(config):
     with pytest.raises(ConfigError) as caught:
         Settings.from_run_config(config)
     assert "\n" not in str(caught.value) and str(caught.value)[-1] in ".?"
+
+
+def test_regression_has_no_classes():
+    with pytest.raises(ConfigError, match="classes = 'all' does not go with task = 'regression'"):
+        Settings(task="regression", variant="ip-data", classes="all")
+    with pytest.raises(ConfigError, match="objective = 'marginal' does not go with variant = 'ip-data'"):
+        Settings(task="regression", variant="ip-data", objective="marginal")
+    for link in CHOICES["gp.link"]:  # without meaning there
+        assert Settings(task="regression", gp=GPSettings(link=link)).task == "regression"

@@ -88,8 +88,35 @@ def test_digits_are_the_same_for_every_seed():
 
 
 def test_unknown_dataset():
-    with pytest.raises(ConfigError, match="'minst' is not known; choose one of: digits, cifar10, cifar100, cinic10"):
+    with pytest.raises(
+        ConfigError, match="'minst' is not known; choose one of: digits, cifar10, cifar100, cinic10, diabetes"
+    ):
         load_dataset("minst")
+
+
+def test_diabetes_is_a_regression():
+    from sklearn.datasets import load_diabetes
+
+    data = load_dataset("diabetes")
+    assert data.task == "regression" and data.class_names == () and data.input_shape == (10,)
+    assert [len(s) for s in data.splits().values()] == [265, 89, 88]
+    targets = np.concatenate([s.labels for s in data.splits().values()])
+    assert targets.dtype == np.float64 and np.array_equal(np.sort(targets), np.sort(load_diabetes().target))
+    assert np.array_equal(data.labels["test"], np.zeros(88, np.int64))
+    assert load_dataset("digits").task == "classification"
+
+
+def test_splits_hold_class_ids_or_targets():
+    x = np.zeros((3, 2), np.float32)
+    for labels in (np.array([0.0, np.nan, 1.0]), np.zeros(3, np.float32), np.zeros((3, 1))):
+        with pytest.raises(DataError):
+            Split(x, labels)
+    targets, ids = Split(x, np.array([0.5, 2.0, -1.0])), Split(x, np.array([0, 1, 0]))
+    ones = np.ones(2, np.float32)
+    with pytest.raises(DataError, match="float64 targets without"):
+        Dataset("mixed", ("a", "b"), targets, targets, targets, ones, ones, (2,))
+    with pytest.raises(DataError, match="float64 targets without"):
+        Dataset("mixed", (), targets, ids, targets, ones, ones, (2,))
 
 
 # one client
@@ -428,5 +455,5 @@ def test_cache_folder(monkeypatch):
 
 
 def test_every_registered_set_has_a_loader():
-    assert set(DATASETS) == {"digits", "cifar10", "cifar100", "cinic10"}
-    assert set(torchvision_sets._STATISTICS) == set(DATASETS) - {"digits"}
+    assert set(DATASETS) == {"digits", "cifar10", "cifar100", "cinic10", "diabetes"}
+    assert set(torchvision_sets._STATISTICS) == set(DATASETS) - {"digits", "diabetes"}

@@ -1,0 +1,35 @@
+"""The federation that settings describe: which data sets go with which task, and how regression data are split."""
+
+import numpy as np
+import pytest
+
+from pfedgp_core.config import Settings
+from pfedgp_core.errors import ConfigError
+from pfedgp_core.partition import fraction_bounds
+from pfedgp_core.simulated import simulated_client, simulated_partition
+
+DIABETES = Settings(task="regression", dataset="diabetes", clients=6)
+
+
+@pytest.mark.parametrize(
+    ("task", "dataset", "fits"),
+    [("regression", "digits", "classification"), ("classification", "diabetes", "regression")],
+)
+def test_a_data_set_of_the_other_task_is_refused(task, dataset, fits):
+    settings = Settings(task=task, dataset=dataset)
+    for refused in (simulated_partition, lambda s: simulated_client(s, 0)):
+        with pytest.raises(ConfigError, match=f"task = '{task}' does not go with dataset = '{dataset}'.*'{fits}'"):
+            refused(settings)
+
+
+def test_regression_data_are_shared_out_by_the_papers_fractions():
+    partition = simulated_partition(DIABETES)
+    low, high = fraction_bounds(6)
+    shares = [each[0] for each in partition.fractions]
+    assert sum(shares) == pytest.approx(1) and low <= min(shares) < max(shares) <= high
+    for split, n in (("train", 265), ("validation", 89), ("test", 88)):
+        assert np.array_equal(np.sort(np.concatenate(partition.indices[split])), np.arange(n))
+    assert partition == simulated_partition(DIABETES.replace(classes_per_client=7))  # has no meaning here
+    assert partition != simulated_partition(DIABETES.replace(seed=1))
+    client = simulated_client(DIABETES, 2)
+    assert client.class_names == () and len(client.train) == len(partition.indices["train"][2])
