@@ -1,0 +1,28 @@
+"""``pfedgp report``: one HTML file about a run, drawn from the run's folder."""
+
+import argparse
+from pathlib import Path
+
+from pfedgp_core.errors import ArtefactError
+
+__all__ = ["add_arguments", "main"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    parser.add_argument("run", type=Path, metavar="RUN", help="folder of a run, the one that holds config.toml")
+    parser.add_argument("--out", type=Path, metavar="FILE.html", help="where to write it (default: report.html in RUN)")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Write the report and print its path."""
+    run, out = args.run.expanduser().absolute(), args.out
+    if out is not None:
+        out = out.expanduser().absolute()
+        if out.is_dir() or not out.parent.is_dir():
+            raise ArtefactError(f"Cannot write {args.out}: give the name of a file in a folder that exists.")
+
+    from server.report.writer import write_report
+
+    print(write_report(run, out))
+    return 0

@@ -1,0 +1,47 @@
+"""Calibration of a whole run, from the sums that clients returned in the final evaluation."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pfedgp_core.calibration import CalibrationSums, lowest_ece
+from pfedgp_core.metrics import TEMPERATURE_GRID, summarise
+from server.strategy import Evaluation
+
+__all__ = ["calibration_record", "temperature_results"]
+
+
+def calibration_record(test: Evaluation, class_names: Sequence[str]) -> dict[str, Any] | None:
+    """Return ``calibration.json``; None where no client returned sums for calibration, as in regression.
+
+    ``pooled`` and ``clients`` hold the sums of the test data at temperature 1, bin by bin: number of samples, sum of
+    their confidences, number of correct ones. ``temperature`` is the one with the smallest ECE on the pooled validation
+    data; None where there are none.
+    """
+    replies = {name: accepted.reply for name, accepted in test.replies.accepted.items()}
+    extras = [reply.calibration for reply in replies.values() if reply.calibration is not None]
+    if not extras:
+        return None
+    total = sum(extras, CalibrationSums.zero())
+    return {
+        "split": "test",
+        "temperature": lowest_ece(total.validation),
+        "pooled": test.pooled.to_dict(),
+        "clients": {name: reply.sums.to_dict() for name, reply in replies.items()},
+        "temperatures": [
+            {"temperature": t, "validation": validation.to_dict(), "test": tested.to_dict()}
+            for t, validation, tested in zip(TEMPERATURE_GRID, total.validation, total.test, strict=True)
+        ],
+        "class_names": list(class_names),
+        "confusion": [list(row) for row in total.confusion],
+    }
+
+
+def temperature_results(test: Evaluation) -> dict[str, float | None]:
+    """Return what the summary says about temperature: the chosen one, and the test ECE at it; nothing in regression."""
+    extras = [a.reply.calibration for a in test.replies.accepted.values() if a.reply.calibration is not None]
+    if not extras:
+        return {}
+    total = sum(extras, CalibrationSums.zero())
+    chosen = lowest_ece(total.validation)
+    ece = None if chosen is None else summarise(total.test[TEMPERATURE_GRID.index(chosen)])["ece"]
+    return {"temperature": chosen, "ece_at_temperature": ece}

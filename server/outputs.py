@@ -1,0 +1,86 @@
+"""Where a run's results go: the keys of the run config that are no settings, because they decide no result."""
+
+from collections.abc import MutableMapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from pfedgp_core.errors import ConfigError
+from server.reporters import Guarded, Reporter
+
+__all__ = ["Outputs"]
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The operator's choices; empty means the default folder, or none at all.
+
+    Attributes
+    ----------
+    out : str
+        Folder of the run.
+    tensorboard : str
+        Folder for TensorBoard, which may hold many runs.
+    prometheus : str
+        File in Prometheus's text format, such as the node exporter's textfile collector reads.
+    """
+
+    out: str = ""
+    tensorboard: str = ""
+    prometheus: str = ""
+
+    @classmethod
+    def take(cls, flat: MutableMapping[str, Any]) -> "Outputs":
+        """Remove these keys from a flat config and return them.
+
+        Raises
+        ------
+        ConfigError
+            A value is not a text.
+        """
+        given = {f.name: flat.pop(f.name) for f in fields(cls) if f.name in flat}
+        for key, value in given.items():
+            if not isinstance(value, str):
+                kind = "file" if key == "prometheus" else "folder"
+                raise ConfigError(f"{key} = {value!r} is not a text; give the path of a {kind}.")
+        return cls(**given)
+
+    def to_run_config(self) -> dict[str, str]:
+        """Return the keys as they stand in a run config."""
+        return asdict(self)
+
+    def check(self) -> None:
+        """Find mistakes before the run: a package that is missing, a file that is a folder.
+
+        Raises
+        ------
+        ConfigError
+            What is wrong, in one sentence.
+        """
+        if self.tensorboard:
+            from server.tensorboard_log import require_tensorboard
+
+            require_tensorboard()
+            if _path(self.tensorboard).is_file():
+                raise ConfigError(f"tensorboard = {self.tensorboard!r} is a file: give a folder.")
+        if self.prometheus and _path(self.prometheus).is_dir():
+            raise ConfigError(f"prometheus = {self.prometheus!r} is a folder: give the name of a file in it.")
+
+    def reporters(self) -> list[Reporter]:
+        """Return who listens to the run. The console is last, so that the path of the run is its last line."""
+        # Here and not above: the command line reads these choices before it needs any of this.
+        from server.prometheus_file import PrometheusFile
+        from server.report.writer import ReportWriter
+        from server.reporting import ConsoleReporter
+        from server.tensorboard_log import TensorBoardLog
+
+        listeners: list[Reporter] = [Guarded(ReportWriter(), "the HTML report")]
+        if self.tensorboard:
+            listeners.append(Guarded(TensorBoardLog(_path(self.tensorboard)), "TensorBoard"))
+        if self.prometheus:
+            listeners.append(Guarded(PrometheusFile(_path(self.prometheus)), "the Prometheus file"))
+        return [*listeners, ConsoleReporter()]
+
+
+def _path(text: str) -> Path:
+    return Path(text).expanduser().absolute()

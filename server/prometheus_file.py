@@ -1,0 +1,121 @@
+"""A run as a file in Prometheus's text format, for the node exporter's textfile collector or any scraper of files.
+
+The file is replaced in one step after every round, so a scrape never sees half of it. It holds the last state of one
+run; a number that does not exist is left out.
+"""
+
+import math
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pfedgp_core.config import Settings
+from server.files import write_whole
+from server.reporters import Reporter, client_measures, pooled_measures
+from server.wording import title
+
+__all__ = ["PrometheusFile"]
+
+Labels = Mapping[str, str]
+Samples = list[tuple[Labels, float]]
+
+
+class PrometheusFile(Reporter):
+    """Keeps one file up to date.
+
+    Parameters
+    ----------
+    path : Path
+        The file; by the collector's rule its name ends in ``.prom``.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._families: dict[str, tuple[str, str, Samples]] = {}  # name -> help, type, samples
+        self._totals: Counter[tuple[str, str]] = Counter()  # (family, label) -> sum over rounds
+
+    def start(self, settings: Settings, n_clients: int, path: Path) -> None:
+        """Write what is known before the first round."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        labels = {
+            "run": path.name,
+            "dataset": settings.dataset,
+            "variant": settings.variant,
+            "seed": f"{settings.seed}",
+        }
+        self._gauge("run_info", "The run that this file describes.", [(labels, 1.0)])
+        self._gauge("rounds_planned", "Rounds that the run is to have.", [({}, float(settings.rounds))])
+        self._gauge("clients", "Clients that take part.", [({}, float(n_clients))])
+        self._status("running")
+
+    def round(self, record: Mapping[str, Any]) -> None:
+        """Replace the file with the state after this round."""
+        self._gauge("round", "The last round that is complete.", [({}, float(record["round"]))])
+        for key, value in record.items():
+            if (key.startswith("validation_") or key == "train_loss") and isinstance(value, float):
+                self._gauge(key, f"{_capital(title(key))}, of the last round that has it.", [({}, float(value))])
+        self._totals["replies", "ok"] += record["ok"]
+        self._totals["replies", "failed"] += len(record["failed"])
+        for direction in ("sent", "received"):
+            self._totals["model_bytes", direction] += record[f"bytes_{direction}"]
+        for event, count in (record.get("counters") or {}).items():
+            self._totals["recoveries", event] += count
+        self._counter("replies", "outcome", "Replies of clients to training requests.")
+        self._counter("model_bytes", "direction", "Bytes of shared vectors that the server sent and received.")
+        self._counter("recoveries", "event", "Numerical recoveries on clients, by kind.")
+        spent: Samples = [
+            ({"phase": phase}, float(seconds)) for phase, seconds in record["seconds"].items() if phase != "eta"
+        ]
+        self._gauge("round_seconds", "Seconds of the last round, by phase.", spent)
+        self._status("running")
+
+    def finish(self, rows: Sequence[Mapping[str, Any]], summary: Mapping[str, Any], path: Path) -> None:
+        """Add the test results of the federation and of every client."""
+        for key, value in pooled_measures(summary).items():
+            self._gauge(f"test_{key}", f"{_capital(title(key))} over all test samples.", [({}, value)])
+        for key, by_client in client_measures(rows).items():
+            samples: Samples = [({"client": name}, value) for name, value in by_client.items()]
+            self._gauge(f"client_{key}", f"{_capital(title(key))} on the client's own test samples.", samples)
+        self._status(str(summary.get("status", "completed")))
+
+    def fail(self, summary: Mapping[str, Any], path: Path) -> None:
+        """Say that the run failed."""
+        self._status("failed")
+
+    def _status(self, status: str) -> None:
+        states: Samples = [({"state": s}, float(s == status)) for s in ("running", "completed", "failed")]
+        self._gauge("run_status", "1 for the state that the run is in.", states)
+        self._gauge("updated_timestamp_seconds", "When this file was written, in Unix time.", [({}, time.time())])
+        write_whole(self.path, _render(self._families))
+
+    def _gauge(self, name: str, text: str, samples: Samples) -> None:
+        self._families[f"pfedgp_{name}"] = (text, "gauge", samples)
+
+    def _counter(self, name: str, label: str, text: str) -> None:
+        samples: Samples = [({label: v}, float(n)) for (family, v), n in sorted(self._totals.items()) if family == name]
+        if samples:
+            self._families[f"pfedgp_{name}_total"] = (text, "counter", samples)
+
+
+def _render(families: Mapping[str, tuple[str, str, Samples]]) -> str:
+    lines: list[str] = []
+    for name, (text, kind, samples) in families.items():
+        lines += [f"# HELP {name} {_escaped(text)}", f"# TYPE {name} {kind}"]
+        lines += [f"{name}{_braces(labels.items())} {value!r}" for labels, value in samples if math.isfinite(value)]
+    return "\n".join(lines) + "\n"
+
+
+def _braces(labels: Iterable[tuple[str, str]]) -> str:
+    inside = ",".join(f'{key}="{_escaped(value, quote=True)}"' for key, value in labels)
+    return f"{{{inside}}}" if inside else ""
+
+
+def _escaped(text: str, quote: bool = False) -> str:
+    text = text.replace("\\", "\\\\").replace("\n", "\\n")
+    return text.replace('"', '\\"') if quote else text
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

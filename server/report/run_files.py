@@ -1,0 +1,162 @@
+"""What a run left behind, read back for its report. A run that failed or was cut off has less of it."""
+
+import csv
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pfedgp_core.calibration import Confusion
+from pfedgp_core.config import Settings
+from pfedgp_core.errors import ArtefactError, ConfigError, DataError
+from pfedgp_core.metrics import MetricSums
+from server.settings_file import read_settings_file
+
+__all__ = ["Calibration", "RunFiles", "read_run", "worst_first"]
+
+Row = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The content of ``calibration.json``."""
+
+    pooled: MetricSums
+    clients: dict[str, MetricSums]
+    temperatures: list[tuple[float, MetricSums, MetricSums]]  # temperature, validation, test
+    temperature: float | None
+    class_names: list[str]
+    confusion: Confusion
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "Calibration":
+        """Read what `server.calibration` made; raises KeyError, TypeError, ValueError or DataError otherwise."""
+        read = MetricSums.from_dict
+        return cls(
+            read(content["pooled"]),
+            {str(name): read(sums) for name, sums in content["clients"].items()},
+            [(float(t["temperature"]), read(t["validation"]), read(t["test"])) for t in content["temperatures"]],
+            None if content["temperature"] is None else float(content["temperature"]),
+            [str(name) for name in content["class_names"]],
+            tuple((int(true), int(predicted), int(n)) for true, predicted, n in content["confusion"]),
+        )
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """A run; what it does not have is empty.
+
+    Attributes
+    ----------
+    path : Path
+    settings : dict
+        All effective settings, by their flat keys.
+    rounds : list of dict
+        The lines of ``metrics.jsonl``.
+    summary : dict
+    clients : list of dict
+        The rows of ``clients.csv``, as text.
+    calibration : Calibration or None
+    certificates : list of dict
+    """
+
+    path: Path
+    settings: dict[str, Any]
+    rounds: list[dict[str, Any]] = field(default_factory=list)
+    summary: dict[str, Any] = field(default_factory=dict)
+    clients: list[Row] = field(default_factory=list)
+    calibration: Calibration | None = None
+    certificates: list[dict[str, Any]] = field(default_factory=list)
+
+
+def read_run(path: Path) -> RunFiles:
+    """Read the folder of a run.
+
+    Raises
+    ------
+    ArtefactError
+        There is no run, or one of its files is damaged.
+    """
+    if not (path / "config.toml").is_file():
+        raise ArtefactError(f"There is no run in {path}: give the folder of a run, the one that holds config.toml.")
+    try:
+        settings = read_settings_file(path / "config.toml")
+    except ConfigError as error:
+        raise ArtefactError(str(error)) from error
+    summary = _json(path / "summary.json", dict) or {}
+    calibration = _json(path / "calibration.json", dict)
+    try:
+        read = None if calibration is None else Calibration.from_json(calibration)
+    except (KeyError, TypeError, ValueError, AttributeError, DataError) as error:
+        raise _damaged(path / "calibration.json", error) from error
+    certificates = _json(path / "certificates.json", list) or []
+    return RunFiles(
+        path,
+        Settings().to_run_config() | settings,
+        _rounds(path / "metrics.jsonl"),
+        summary,
+        _rows(path / "clients.csv"),
+        read,
+        [certificate for certificate in certificates if isinstance(certificate, dict)],
+    )
+
+
+def worst_first(rows: Sequence[Row]) -> list[Row]:
+    """Order clients by accuracy, or by error where they have none; those without a result come last."""
+    key, sign = ("accuracy", 1) if rows and "accuracy" in rows[0] else ("rmse", -1)
+
+    def rank(row: Row) -> tuple[float, float, str]:
+        results = (as_number(row.get(key)), as_number(row.get("ece")))
+        value, ece = (math.inf if result is None else result for result in results)
+        return (sign * value if value != math.inf else math.inf, -ece, row.get("name", ""))
+
+    return sorted(rows, key=rank)
+
+
+def as_number(text: str | None) -> float | None:
+    """Return the number that a cell holds; None for ``n/a`` and for words."""
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _json(path: Path, kind: type) -> Any:
+    if not path.is_file():
+        return None
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise _damaged(path, error) from error
+    if not isinstance(content, kind):
+        raise _damaged(path, TypeError(f"no {kind.__name__}"))
+    return content
+
+
+def _rounds(path: Path) -> list[dict[str, Any]]:
+    if not path.is_file():
+        return []
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        # A power failure may leave the last line torn; all before it were on disk whole.
+        whole = lines[:-1] + [line for line in lines[-1:] if line.endswith("}")]
+        return [dict(json.loads(line)) for line in whole]
+    except (OSError, ValueError, TypeError) as error:
+        raise _damaged(path, error) from error
+
+
+def _rows(path: Path) -> list[Row]:
+    if not path.is_file():
+        return []
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return [{str(key): value or "" for key, value in row.items()} for row in csv.DictReader(file)]
+    except (OSError, ValueError, csv.Error) as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> ArtefactError:
+    return ArtefactError(f"{path} is damaged ({type(error).__name__}: {error}): restore it from a copy.")

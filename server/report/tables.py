@@ -1,0 +1,146 @@
+"""The tables of a report, as HTML. Every text from a run is escaped here: clients choose their own names."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from pfedgp_core.config import Settings
+from pfedgp_core.metrics import summarise
+from server.report.run_files import Calibration, Row, as_number, worst_first
+from server.wording import MISSING, measure, number, percent, title
+
+__all__ = ["certificate_table", "client_table", "confusion_table", "settings_table", "temperature_table", "value_table"]
+
+_TEXT_COLUMNS = ("name", "classes", "method", "conditions")
+_WHOLE = {"n_train", "n_test", "rounds_trained", "last_trained_round", "n", "seed"}
+MOST_CLASSES = 20  # of the confusion table; more do not fit a page
+
+
+def client_table(rows: Sequence[Row]) -> str:
+    """Results of every client, worst first; a click on a heading sorts."""
+    columns = list(rows[0])
+    body = [[_client_cell(key, row[key]) for key in columns] for row in worst_first(rows)]
+    return _table("Results on each client's own test data", columns, body, sortable=True)
+
+
+def certificate_table(certificates: Sequence[Mapping[str, Any]]) -> str:
+    """Guarantees of the clients."""
+    columns = list(dict.fromkeys(str(key) for certificate in certificates for key in certificate))
+    body = [[_certificate_cell(key, row.get(key)) for key in columns] for row in certificates]
+    return _table("Certificates", columns, body, sortable=True)
+
+
+def temperature_table(calibration: Calibration) -> str:
+    """Calibration at each temperature of the grid, pooled; the chosen temperature is marked."""
+    body = []
+    for t, validation, test in calibration.temperatures:
+        numbers = summarise(test)
+        cells = [
+            _cell(number(summarise(validation)["ece"])),
+            *(_cell(number(numbers[m])) for m in ("ece", "mce", "nll")),
+        ]
+        chosen = t == calibration.temperature
+        body.append([_cell(f"{t:g}" + (" (chosen)" if chosen else ""), header=True), *cells])
+    columns = ["temperature", "validation_ece", "test_ece", "test_mce", "test_nll"]
+    return _table("Calibration by temperature, pooled over all clients", columns, body)
+
+
+def confusion_table(calibration: Calibration) -> str:
+    """Who was taken for whom: the whole matrix where it fits a page, otherwise the most frequent mistakes."""
+    names = calibration.class_names
+    counts = {(true, predicted): n for true, predicted, n in calibration.confusion}
+    totals = [sum(n for (true, _), n in counts.items() if true == i) for i in range(len(names))]
+    if len(names) > MOST_CLASSES:
+        mistakes = sorted((-n, pair) for pair, n in counts.items() if pair[0] != pair[1])[:MOST_CLASSES]
+        rows = [
+            [
+                _cell(names[true], header=True),
+                _cell(names[predicted]),
+                _cell(f"{-n}"),
+                _cell(percent(-n / totals[true])),
+            ]
+            for n, (true, predicted) in mistakes
+        ]
+        heads = ["true_class", "predicted_class", "samples", "share_of_true_class"]
+        return _table("The most frequent mistakes", heads, rows)
+    body = []
+    for true, name in enumerate(names):
+        row = [_cell(name, header=True)]
+        for predicted in range(len(names)):
+            n = counts.get((true, predicted), 0)
+            shade = round(12 + 43 * n / totals[true]) if n else 0
+            role = "accent" if true == predicted else "warn"
+            row.append(f'<td class="{role}" style="--share:{shade}%">{n or "&middot;"}</td>')
+        body.append([*row, _cell(f"{totals[true]}")])
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in ["true \\ predicted", *names, "samples"])
+    return _framed("Test samples by true class (rows) and predicted class (columns)", head, body, "confusion")
+
+
+def settings_table(settings: Mapping[str, Any]) -> str:
+    """All settings; those that differ from the default are marked, so that they are found."""
+    defaults = Settings().to_run_config()
+    rows = []
+    for key, value in settings.items():
+        changed = key in defaults and defaults[key] != value
+        shown = escape(_setting(value)) + (
+            f" <small>(default {escape(_setting(defaults[key]))})</small>" if changed else ""
+        )
+        rows.append([_cell(key, header=True), f"<td{' class=changed' if changed else ''}>{shown}</td>"])
+    return _table("Settings of the run", ["setting", "value"], rows)
+
+
+def value_table(caption: str, values: Mapping[str, str]) -> str:
+    """Two columns: what, and how much."""
+    return _table(caption, ["quantity", "value"], [[_cell(k, header=True), _cell(v)] for k, v in values.items()])
+
+
+def _client_cell(key: str, text: str) -> str:
+    value = as_number(text)
+    if key in _TEXT_COLUMNS:
+        shown = text.replace(";", ", ") if key == "classes" else text
+        return _cell(shown, header=key == "name", sort=shown, words=True)
+    if value is None:
+        return _cell(text or MISSING, sort="")
+    return _cell(f"{value:.0f}" if key in _WHOLE else measure(key, value), sort=repr(value))
+
+
+def _certificate_cell(key: str, value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        listed = "; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        return _cell(
+            MISSING if value is None else listed, header=key == "name", sort=listed, words=key in _TEXT_COLUMNS
+        )
+    return _cell(f"{value}" if key in _WHOLE else f"{value:.4g}", sort=repr(value))
+
+
+def _setting(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value) or '""'
+
+
+def _cell(text: str, header: bool = False, sort: str | None = None, words: bool = False) -> str:
+    tag = 'th scope="row"' if header else "td"
+    kind = ' class="words"' if words else ""
+    value = "" if sort is None else f' data-sort="{escape(sort)}"'
+    return f"<{tag}{kind}{value}>{escape(text)}</{tag[:2]}>"
+
+
+def _table(caption: str, columns: Iterable[str], body: Sequence[Sequence[str]], sortable: bool = False) -> str:
+    heads = "".join(_head(title(key), key in _TEXT_COLUMNS, sortable) for key in columns)
+    return _framed(caption, heads, body, "sortable" if sortable else "")
+
+
+def _head(text: str, words: bool, sortable: bool) -> str:
+    kind = ' class="words"' if words else ""
+    if not sortable:
+        return f'<th scope="col"{kind}>{escape(text)}</th>'
+    return f'<th scope="col"{kind} aria-sort="none"><button type="button">{escape(text)}</button></th>'
+
+
+def _framed(caption: str, heads: str, body: Sequence[Sequence[str]], kind: str) -> str:
+    """A table in a frame that scrolls by itself, so that the page never does so sideways."""
+    rows = "\n".join(f"<tr>{''.join(row)}</tr>" for row in body)
+    name = escape(caption)
+    return (
+        f'<div class="frame" role="region" tabindex="0" aria-label="{name}">\n<table class="{kind}">\n'
+        f"<caption>{name}</caption>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n</div>"
+    )

@@ -1,0 +1,88 @@
+"""Writing the report: the page, and its figures as files for papers and slides."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pfedgp_core.errors import ArtefactError
+from server.files import explained, write_whole
+from server.report.drawing import Drawing
+from server.report.figures import confusion_map, reliability, reliability_grid
+from server.report.page import page, round_figures
+from server.report.run_files import RunFiles, read_run, worst_first
+from server.reporters import Reporter
+
+__all__ = ["ReportWriter", "write_report"]
+
+MOST_IN_GRID = 60  # clients in one picture
+_log = logging.getLogger("pfedgp")
+
+
+class ReportWriter(Reporter):
+    """Writes the report once the run is over, whether it has a result or not."""
+
+    def finish(self, rows: Sequence[Mapping[str, Any]], summary: Mapping[str, Any], path: Path) -> None:
+        """Write it."""
+        write_report(path)
+
+    def fail(self, summary: Mapping[str, Any], path: Path) -> None:
+        """Write it, with what there is."""
+        write_report(path)
+
+
+def write_report(path: Path, out: Path | None = None) -> Path:
+    """Write ``report.html`` and the folder ``figures`` of a run.
+
+    Parameters
+    ----------
+    path : Path
+        The folder of the run.
+    out : Path, optional
+        Where to write the page instead of ``report.html`` in the run's folder.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    ArtefactError
+        There is no run, it is damaged, or the page cannot be written.
+    """
+    run = read_run(path)
+    target = out or path / "report.html"
+    write_whole(target, page(run))
+    try:
+        _write_figures(run)
+    except ArtefactError as error:
+        # The page holds the figures too, so a run's folder without rights to write is no reason to go without it.
+        _log.warning("The figures are not in the run's folder: %s", error)
+    return target
+
+
+def figures(run: RunFiles) -> dict[str, Drawing]:
+    """Return the figures of a run by the names of their files."""
+    drawn = round_figures(run)
+    calibration = run.calibration
+    if calibration is None:
+        return drawn
+    drawn["reliability"] = reliability("Reliability, all clients", calibration.pooled)
+    order = [row["name"] for row in worst_first(run.clients) if row.get("name") in calibration.clients]
+    clients = [(name, calibration.clients[name]) for name in order[:MOST_IN_GRID]]
+    if clients:
+        drawn["reliability_clients"] = reliability_grid(clients)
+    if calibration.confusion:
+        counts = {(true, predicted): n for true, predicted, n in calibration.confusion}
+        drawn["confusion"] = confusion_map(calibration.class_names, counts)
+    return drawn
+
+
+def _write_figures(run: RunFiles) -> None:
+    folder = run.path / "figures"
+    with explained(folder):
+        folder.mkdir(exist_ok=True)
+    for name, drawing in figures(run).items():
+        write_whole(folder / f"{name}.svg", drawing.svg_file())
+        write_whole(folder / f"{name}.png", drawing.png())

@@ -1,0 +1,86 @@
+"""The events of a run, and who listens: the console, the HTML report, TensorBoard, Prometheus."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pfedgp_core.config import Settings
+
+__all__ = ["Guarded", "Reporter", "client_measures", "pooled_measures"]
+
+# Numbers of the summary that say nothing about the test data.
+_NO_MEASURE = {"seconds", "validation_accuracy", "validation_rmse", "gp_share", "network_share", "temperature"}
+_log = logging.getLogger("pfedgp")
+
+
+class Reporter:
+    """Listens to one run; each event does nothing unless a subclass says what.
+
+    ``start`` comes once, ``round`` after each round, then either ``finish`` or ``fail``. All numbers are those of the
+    run's own files: `record` is the line of ``metrics.jsonl``, `rows` those of ``clients.csv``, `summary` is
+    ``summary.json``.
+    """
+
+    def start(self, settings: Settings, n_clients: int, path: Path) -> None:
+        """Before the first round."""
+
+    def round(self, record: Mapping[str, Any]) -> None:
+        """After each round."""
+
+    def finish(self, rows: Sequence[Mapping[str, Any]], summary: Mapping[str, Any], path: Path) -> None:
+        """At the end, once all files but the reporters' own are on the disk."""
+
+    def fail(self, summary: Mapping[str, Any], path: Path) -> None:
+        """At the end of a run without a result."""
+
+
+def pooled_measures(summary: Mapping[str, Any]) -> dict[str, float]:
+    """Return what was measured over all test samples, whatever the task: accuracy, ECE, or an error of regression."""
+    return {key: value for key, value in summary.items() if isinstance(value, float) and key not in _NO_MEASURE}
+
+
+def client_measures(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """Return what was measured on the clients' test samples: measure -> client name -> value."""
+    keys = [key for key in (rows[0] if rows else ()) if any(isinstance(row[key], float) for row in rows)]
+    return {key: {str(row["name"]): row[key] for row in rows if isinstance(row[key], float)} for key in keys}
+
+
+class Guarded(Reporter):
+    """A reporter that is worth having but not worth a run: its first error is a warning, and it hears no more.
+
+    Parameters
+    ----------
+    reporter : Reporter
+    what : str
+        How the warning calls it, for example "the HTML report".
+    """
+
+    def __init__(self, reporter: Reporter, what: str) -> None:
+        self._reporter, self._what = reporter, what
+        self._broken = False
+
+    def start(self, settings: Settings, n_clients: int, path: Path) -> None:
+        """Pass on."""
+        self._try(self._reporter.start, settings, n_clients, path)
+
+    def round(self, record: Mapping[str, Any]) -> None:
+        """Pass on."""
+        self._try(self._reporter.round, record)
+
+    def finish(self, rows: Sequence[Mapping[str, Any]], summary: Mapping[str, Any], path: Path) -> None:
+        """Pass on."""
+        self._try(self._reporter.finish, rows, summary, path)
+
+    def fail(self, summary: Mapping[str, Any], path: Path) -> None:
+        """Pass on."""
+        self._try(self._reporter.fail, summary, path)
+
+    def _try(self, event: Callable[..., None], *arguments: Any) -> None:
+        if self._broken:
+            return
+        try:
+            event(*arguments)
+        except Exception as error:
+            self._broken = True
+            _log.warning("Without %s from here on (%s: %s).", self._what, type(error).__name__, error)

@@ -1,0 +1,63 @@
+"""How numbers read in tables and log lines; ``n/a`` stands for a number that does not exist."""
+
+__all__ = ["duration", "measure", "number", "percent", "shortened", "size", "title"]
+
+MISSING = "n/a"
+_TITLES = {
+    "name": "client",
+    "n_train": "train",
+    "n_test": "test",
+    "rounds_trained": "rounds trained",
+    "last_trained_round": "last trained",
+    "train_loss": "training loss",
+}
+_SHORT = {"ece", "mce", "nll", "rmse", "mae", "nlpd", "r2"}  # written in capitals
+
+
+def number(value: float | None) -> str:
+    """Three decimals."""
+    return MISSING if value is None else f"{value:.3f}"
+
+
+def percent(value: float | None) -> str:
+    """A share, as percentage with one decimal."""
+    return MISSING if value is None else f"{100 * value:.1f} %"
+
+
+def measure(key: str, value: float | None) -> str:
+    """A measure by its key: accuracies and shares as percentages, all else with three decimals."""
+    return percent(value) if key.endswith(("accuracy", "share")) else number(value)
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds, in the unit that reads best; whole numbers without decimals."""
+    if seconds is None:
+        return MISSING
+    if seconds < 10 and not isinstance(seconds, int):
+        return f"{seconds:.2f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def size(count: float) -> str:
+    """Bytes, in the decimal unit that reads best."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
+
+
+def shortened(text: str, width: int) -> str:
+    """On one line, at most `width` characters."""
+    line = " ".join(str(text).split())
+    return line if len(line) <= width else line[: width - 3] + "..."
+
+
+def title(key: str) -> str:
+    """The heading of a column or a chart: ``validation_ece`` reads ``validation ECE``."""
+    words = _TITLES.get(key, key.replace("_", " ")).split()
+    return " ".join(word.upper() if word in _SHORT else word for word in words)
