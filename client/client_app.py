@@ -72,7 +72,11 @@ def evaluate(message: Message, context: Context) -> Message:
     state = SharedState.initial(settings, tuple(data.train.inputs.shape[1:]), len(data.class_names))
     state.load_vector(request.shared_vector())
     stream = Stream(settings.seed, "evaluate", request.split, request.round, data.name)
-    held_out = data.validation if request.split == "validation" else data.test
-    result = evaluate_client(state, data.train, held_out, settings, stream)
-    record = EvaluateReply(data.name, request.split, result.sums, dict(result.counters), result.seconds)
+    if request.split == "validation":
+        result = evaluate_client(state, data.train, data.validation, settings, stream)
+    else:
+        result = evaluate_client(state, data.train, data.test, settings, stream, validation=data.validation)
+    record = EvaluateReply(
+        data.name, request.split, result.sums, dict(result.counters), result.seconds, result.calibration
+    )
     return reply_to(message, record)

@@ -41,6 +41,11 @@ VERBS = {
         "run the same app as separate Flower processes that talk gRPC on this machine",
         "pfedgp deploy-local --sites 3 --rounds 5",
     ),
+    "report": Verb(
+        "pfedgp.commands.report",
+        "write one HTML file about a run: accuracy, calibration, every client",
+        "pfedgp report out/digits-full-20260101-120000 --out report.html",
+    ),
     "verify": Verb(
         "pfedgp.verify",
         "compare what this installation computes with reference values",

@@ -8,6 +8,7 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
 
 if TYPE_CHECKING:
     from flwr.serverapp import Grid
+
+    from server.outputs import Outputs
 
 __all__ = ["QUIET", "failure", "run_simulation"]
 
@@ -30,7 +33,9 @@ QUIET = {
 }
 
 
-def run_simulation(settings: Settings, out_dir: Path | str, workers: int | None = None) -> dict[str, Any]:
+def run_simulation(
+    settings: Settings, out_dir: Path | str, workers: int | None = None, outputs: "Outputs | None" = None
+) -> dict[str, Any]:
     """Run a whole federation on this machine.
 
     Parameters
@@ -40,6 +45,8 @@ def run_simulation(settings: Settings, out_dir: Path | str, workers: int | None 
         Folder of the artefacts; must not hold a run. ``clients.log`` in it takes the tracebacks of clients.
     workers : int, optional
         Processes that train clients, one core each (default: one a core of the machine).
+    outputs : Outputs, optional
+        Where else the results go; its ``out`` is not used.
 
     Returns
     -------
@@ -59,7 +66,7 @@ def run_simulation(settings: Settings, out_dir: Path | str, workers: int | None 
     with warnings.catch_warnings(), _environment(QUIET | {"PFEDGP_CLIENT_LOG": str(client_log)}):
         warnings.simplefilter("ignore", FutureWarning)  # of Ray, about its own next version
         try:
-            _simulate(settings, out, workers)
+            _simulate(settings, out, workers, outputs)
         except PFedGPError as error:
             if client_log.exists():
                 raise type(error)(f"{error} The clients' own log is {client_log}.") from error
@@ -83,13 +90,14 @@ def failure(error: BaseException, out: Path) -> str:
     return f"The run ended with {type(cause).__name__}{place}: {text[:500]} (traceback in {log})."
 
 
-def _simulate(settings: Settings, out: Path, workers: int) -> None:
+def _simulate(settings: Settings, out: Path, workers: int, outputs: "Outputs | None") -> None:
     import flwr.simulation
     from flwr.app import Context
     from flwr.serverapp import Grid, ServerApp
 
     import client.client_app
     import server.server_app
+    from server.outputs import Outputs
 
     logging.getLogger("flwr").setLevel(logging.ERROR)
     engine_stopped = threading.Event()
@@ -98,7 +106,7 @@ def _simulate(settings: Settings, out: Path, workers: int) -> None:
     # Flower's run_simulation gives the app an empty run config, so this one fills it in and calls the real one.
     @launcher.main()
     def main(grid: Grid, context: Context) -> None:
-        run_config = settings.to_run_config() | {server.server_app.OUT: str(out)}
+        run_config = settings.to_run_config() | replace(outputs or Outputs(), out=str(out)).to_run_config()
         full = Context(context.run_id, context.node_id, context.node_config, context.state, dict(run_config))
         server.server_app.app(_StoppableGrid(grid, engine_stopped), full)  # type: ignore[arg-type]
 

@@ -114,7 +114,9 @@ class PersonalClassifier:
             self._nodes = []
             for node in client.tree.nodes:
                 known = variant.conditioned(node, points, self.counters_)
-                omega = known.gp.sample_omega(gp.predict_chains, gp.sweeps, self.stream.child(node.index))
+                omega = known.gp.sample_omega(
+                    gp.predict_chains, gp.predict_sweeps or gp.sweeps, self.stream.child(node.index)
+                )
                 self._nodes.append((known, omega))
         return self
 

@@ -39,6 +39,7 @@ class GPSettings:
     train_chains: int = _setting(20, "parallel Gibbs chains in training", low=1, high=1000)
     predict_chains: int = _setting(30, "parallel Gibbs chains in prediction", low=1, high=10000)
     sweeps: int = _setting(5, "Gibbs sweeps of each chain, from a draw of the prior", low=1, high=10000)
+    predict_sweeps: int = _setting(0, "Gibbs sweeps in prediction; 0 = as many as gp.sweeps", low=0, high=10000)
     holdout: float = _setting(
         0.5, "share of each node side that the predictive objective holds out", low=0.01, high=0.99
     )

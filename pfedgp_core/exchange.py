@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from pfedgp_core.calibration import CalibrationSums
 from pfedgp_core.errors import DataError
 from pfedgp_core.metrics import MetricSums
 
@@ -159,17 +160,20 @@ class TrainReply:
 
 @dataclass(frozen=True)
 class EvaluateReply:
-    """Sums of metrics over a client's validation or test data."""
+    """Sums of metrics over a client's validation or test data; with the test data also those for calibration."""
 
     name: str
     split: str
     sums: MetricSums
     counters: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    calibration: CalibrationSums | None = None
 
     def to_wire(self) -> tuple[Fields, Fields]:
         """Return (config, metrics)."""
-        metrics = {f"sums.{key}": value for key, value in self.sums.to_dict().items()}
+        metrics: Fields = {f"sums.{key}": value for key, value in self.sums.to_dict().items()}
+        if self.calibration is not None:
+            metrics |= {f"calibration.{key}": value for key, value in self.calibration.to_dict().items()}
         return {CLIENT: self.name, SPLIT: self.split}, metrics | _log_fields(self.counters, self.seconds)
 
     @classmethod
@@ -179,12 +183,14 @@ class EvaluateReply:
             sums = MetricSums.from_dict(_prefixed(metrics, "sums.", lambda value: value))
         except DataError:
             raise DataError("metric sums are missing or contradict themselves") from None
+        calibration = _prefixed(metrics, "calibration.", lambda value: value)
         return cls(
             name=_get(config, CLIENT, _text),
             split=_get(config, SPLIT, _text),
             sums=sums,
             counters=_prefixed(metrics, "counter.", _count),
             seconds=_prefixed(metrics, "seconds.", _duration),
+            calibration=CalibrationSums.from_dict(calibration) if calibration else None,
         )
 
 

@@ -10,6 +10,10 @@
     Which sample went to which simulated client.
 ``clients.csv``, ``summary.json``
     Results per client and of the whole federation.
+``calibration.json``
+    Bins of the test predictions per client and pooled, at each temperature, and class confusion.
+``report.html``, ``figures/``
+    The report of the run, and its figures as PNG and SVG.
 ``accuracy.png``, ``reliability.png``
     Accuracy over rounds; calibration of the final predictions.
 """
@@ -146,6 +150,10 @@ class RunFolder:
             cells = [";".join(row[c]) if c == "classes" else row[c] for c in CLIENT_COLUMNS]
             writer.writerow(["n/a" if cell is None else cell for cell in cells])
         write_whole(self.path / "clients.csv", text.getvalue())
+
+    def write_calibration(self, record: Mapping[str, Any]) -> None:
+        """Write ``calibration.json``: bins of the test predictions per client and pooled, and class confusion."""
+        write_whole(self.path / "calibration.json", _to_json(record, "calibration record") + "\n")
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Write ``summary.json``; a run without it was cut off."""

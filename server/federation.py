@@ -2,9 +2,9 @@
 
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from flwr.serverapp import Grid
@@ -16,27 +16,16 @@ from pfedgp_core.metrics import summarise
 from pfedgp_core.shared import SharedState
 from pfedgp_core.simulated import simulated_partition
 from server.artefacts import RunFolder
+from server.calibration import calibration_record, temperature_results
 from server.messages import exchange, pack_vector, request_config, unpack_vector
 from server.outcome import client_rows, round_record, summary, unfinished
+from server.reporters import Reporter
 from server.roster import Roster
 from server.strategy import Evaluation, PFedGP
 
-__all__ = ["Federation", "Reporter"]
+__all__ = ["Federation"]
 
 logger = logging.getLogger("pfedgp.server")
-
-
-class Reporter(Protocol):
-    """Shows a run to a person; ``server.reporting.ConsoleReporter`` prints it."""
-
-    def start(self, settings: Settings, n_clients: int, path: Path) -> None:
-        """Before the first round."""
-
-    def round(self, record: dict[str, Any]) -> None:
-        """After each round."""
-
-    def finish(self, rows: list[dict[str, Any]], summary: dict[str, Any], path: Path) -> None:
-        """At the end."""
 
 
 @dataclass
@@ -58,12 +47,12 @@ class Federation:
     settings : Settings
     folder : RunFolder
         Takes the artefacts.
-    reporter : Reporter
-        Shows progress.
+    reporters : sequence of Reporter
+        Hear what happens, in this order, once it is in the folder.
     """
 
-    def __init__(self, grid: Grid, settings: Settings, folder: RunFolder, reporter: Reporter) -> None:
-        self.grid, self.settings, self.folder, self.reporter = grid, settings, folder, reporter
+    def __init__(self, grid: Grid, settings: Settings, folder: RunFolder, reporters: Sequence[Reporter]) -> None:
+        self.grid, self.settings, self.folder, self.reporters = grid, settings, folder, tuple(reporters)
         self.roster = Roster(settings)
         self.history: list[dict[str, Any]] = []
         self.failed_rounds: list[dict[str, str]] = []  # in a row, up to now
@@ -87,11 +76,15 @@ class Federation:
             hello = self.roster.reference
             state = SharedState.initial(self.settings, hello.input_shape, len(hello.class_names))
             self.strategy = PFedGP(self.settings, self.roster, state.size)
-            self.reporter.start(self.settings, len(self.roster.clients), self.folder.path)
+            for reporter in self.reporters:
+                reporter.start(self.settings, len(self.roster.clients), self.folder.path)
             self.strategy.summary()
             return self._test(self._train(Model(state.to_vector()), hello), hello)
         except RunFailedError as error:
-            self.folder.write_summary(unfinished(self.settings, self.history, str(error), self._elapsed()))
+            failed = unfinished(self.settings, self.history, str(error), self._elapsed())
+            self.folder.write_summary(failed)
+            for reporter in self.reporters:
+                reporter.fail(failed, self.folder.path)
             raise
 
     def _train(self, model: Model, hello: Hello) -> Model:
@@ -141,7 +134,8 @@ class Federation:
     def _record(self, record: dict[str, Any]) -> None:
         self.history.append(record)
         self.folder.append_round(record)
-        self.reporter.round(record)
+        for reporter in self.reporters:
+            reporter.round(record)
 
     def _give_up_after_failures(self, t: int) -> None:
         replies = self.strategy.training.replies
@@ -176,12 +170,16 @@ class Federation:
         rows = client_rows(self.roster, test)
         self.folder.write_clients(rows)
         self.folder.write_plots(self.history, test.pooled)
+        calibration = calibration_record(test, hello.class_names)
+        if calibration is not None:
+            self.folder.write_calibration(calibration)
         self._write_partition(hello)
         total = summary(
             self.settings, self.roster, test, self.history, best.round, best.accuracy, missing, self._elapsed()
-        )
+        ) | temperature_results(test)
         self.folder.write_summary(total)
-        self.reporter.finish(rows, total, self.folder.path)
+        for reporter in self.reporters:
+            reporter.finish(rows, total, self.folder.path)
         return total
 
     def _write_partition(self, hello: Hello) -> None:

@@ -68,14 +68,17 @@ def read_train_reply(message: Message, name: str, size: int) -> Accepted[TrainRe
     return Accepted(reply, _read_vector(message, size) if reply.status == OK else None)
 
 
-def read_evaluate_reply(message: Message, name: str, split: str, samples: int) -> Accepted[EvaluateReply]:
-    """Read the reply of client `name`, which has `samples` samples of `split`; raises as ``read_train_reply``."""
-    reply = EvaluateReply.from_wire(*_records(message))
-    _check_name(reply.name, name)
+def read_evaluate_reply(message: Message, hello: Hello, split: str) -> Accepted[EvaluateReply]:
+    """Read the reply of the client that presented itself with `hello`; raises as ``read_train_reply``."""
+    reply, samples = EvaluateReply.from_wire(*_records(message)), hello.count(split)
+    _check_name(reply.name, hello.name)
     if reply.split != split:
         raise DataError(f"sums of {reply.split!r} data where {split!r} was asked for")
     if reply.sums.n > samples:
         raise DataError(f"sums of {reply.sums.n} samples from a client that has {samples}")
+    calibration = reply.calibration
+    if calibration is not None and not calibration.fits(reply.sums.n, hello.n_validation, len(hello.class_names)):
+        raise DataError("calibration sums that do not fit the client's samples and classes")
     return Accepted(reply)
 
 

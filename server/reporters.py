@@ -10,7 +10,7 @@ from pfedgp_core.config import Settings
 __all__ = ["Guarded", "Reporter", "client_measures", "pooled_measures"]
 
 # Numbers of the summary that say nothing about the test data.
-_NO_MEASURE = {"seconds", "validation_accuracy", "validation_rmse", "gp_share", "network_share", "temperature"}
+_NO_MEASURE = {"seconds", "gp_share", "network_share", "temperature"}
 _log = logging.getLogger("pfedgp")
 
 
@@ -37,7 +37,8 @@ class Reporter:
 
 def pooled_measures(summary: Mapping[str, Any]) -> dict[str, float]:
     """Return what was measured over all test samples, whatever the task: accuracy, ECE, or an error of regression."""
-    return {key: value for key, value in summary.items() if isinstance(value, float) and key not in _NO_MEASURE}
+    measured = (key for key in summary if key not in _NO_MEASURE and not key.startswith("validation_"))
+    return {key: summary[key] for key in measured if isinstance(summary[key], float)}
 
 
 def client_measures(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:

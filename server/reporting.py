@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from pfedgp_core.config import Settings
+from server.reporters import Reporter
 
 __all__ = ["ConsoleReporter"]
 
@@ -14,7 +15,7 @@ _MOST_ROWS = 100  # of the table per client; the rest is in clients.csv
 _WIDEST_CELL = 40
 
 
-class ConsoleReporter:
+class ConsoleReporter(Reporter):
     """Prints one run. Call `start` once, `round` after each round, `finish` once.
 
     Parameters

@@ -14,9 +14,7 @@ from pfedgp_core.errors import PFedGPError
 from pfedgp_core.exchange import software_versions
 from server.artefacts import RunFolder
 from server.federation import Federation
-from server.reporting import ConsoleReporter
-
-OUT = "out"  # the run-config key that is not a setting: where the artefacts go decides no result
+from server.outputs import Outputs
 
 app = ServerApp()
 
@@ -26,13 +24,14 @@ def main(grid: Grid, context: Context) -> None:
     """Run the federation that the run config describes."""
     _log_to_console()
     run_config = dict(context.run_config)
-    out = str(run_config.pop(OUT, ""))
+    outputs = Outputs.take(run_config)
+    outputs.check()
     settings = Settings.from_run_config(run_config)
-    path = Path(out or f"out/{settings.dataset}-{settings.variant}-{time.strftime('%Y%m%d-%H%M%S')}")
+    path = Path(outputs.out or f"out/{settings.dataset}-{settings.variant}-{time.strftime('%Y%m%d-%H%M%S')}")
     origin = {"run_id": str(context.run_id), "versions": software_versions()}
     folder = RunFolder.create(path.expanduser().absolute(), settings, origin)
     try:
-        Federation(grid, settings, folder, ConsoleReporter()).run()
+        Federation(grid, settings, folder, outputs.reporters()).run()
     except PFedGPError:
         raise
     except Exception:

@@ -127,7 +127,7 @@ class PFedGP(Strategy):
         self.evaluation.replies = self._check(
             replies,
             self.evaluation.asked,
-            lambda m, c: read_evaluate_reply(m, c.name, split, c.hello.count(split)),
+            lambda m, c: read_evaluate_reply(m, c.hello, split),
         )
         for name, reason in self.evaluation.replies.failed.items():
             logger.warning("round %d: %s is not in the %s numbers: %s", server_round, name, split, reason)

@@ -1,6 +1,6 @@
 """How numbers read in tables and log lines; ``n/a`` stands for a number that does not exist."""
 
-__all__ = ["duration", "measure", "number", "percent", "shortened", "size", "title"]
+__all__ = ["duration", "is_share", "measure", "number", "percent", "shortened", "size", "title"]
 
 MISSING = "n/a"
 _TITLES = {
@@ -10,6 +10,9 @@ _TITLES = {
     "rounds_trained": "rounds trained",
     "last_trained_round": "last trained",
     "train_loss": "training loss",
+    "brier": "Brier score",
+    "standard_rmse": "standardised RMSE",
+    "validation_standard_rmse": "validation RMSE, standardised",
 }
 _SHORT = {"ece", "mce", "nll", "rmse", "mae", "nlpd", "r2"}  # written in capitals
 
@@ -25,8 +28,13 @@ def percent(value: float | None) -> str:
 
 
 def measure(key: str, value: float | None) -> str:
-    """A measure by its key: accuracies and shares as percentages, all else with three decimals."""
-    return percent(value) if key.endswith(("accuracy", "share")) else number(value)
+    """A measure by its key: shares of samples as percentages, all else with three decimals."""
+    return percent(value) if is_share(key) else number(value)
+
+
+def is_share(key: str) -> bool:
+    """Whether a measure is a share of samples, which reads best as a percentage."""
+    return key.endswith(("accuracy", "coverage"))
 
 
 def duration(seconds: float | None) -> str:

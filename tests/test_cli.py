@@ -15,6 +15,7 @@ from pfedgp import __version__
 from pfedgp.cli import VERBS, main
 from pfedgp_core.config import Settings, describe
 from pfedgp_core.errors import ArtefactError, DataError, NumericalError, RunFailedError
+from server.outputs import Outputs
 from server.settings_file import dump_settings, read_settings_file
 
 
@@ -22,9 +23,13 @@ class Runs(list[tuple[Settings, Path, int | None]]):
     """Stands for ``pfedgp.simulate``; keeps what it was called with."""
 
     outcome: Any = None
+    outputs: Outputs | None = None
 
-    def run_simulation(self, settings: Settings, out_dir: Path, workers: int | None = None) -> dict[str, Any]:
+    def run_simulation(
+        self, settings: Settings, out_dir: Path, workers: int | None = None, outputs: Outputs | None = None
+    ) -> dict[str, Any]:
         self.append((settings, out_dir, workers))
+        self.outputs = outputs
         if isinstance(self.outcome, BaseException):
             raise self.outcome
         return self.outcome or {"status": "completed"}

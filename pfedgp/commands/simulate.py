@@ -3,11 +3,13 @@
 import argparse
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pfedgp_core.config import Settings, describe, parse_assignment
 from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
+from server.outputs import Outputs
 from server.settings_file import read_settings_file
 
 __all__ = ["add_arguments", "main"]
@@ -49,6 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--config", type=Path, metavar="FILE", help="TOML file of settings, such as a run's config.toml"
     )
     parser.add_argument("--out", metavar="FOLDER", help="the run's own folder (default: out/DATASET-VARIANT-TIME)")
+    parser.add_argument("--tensorboard", metavar="FOLDER", help="also write the run for TensorBoard, in this folder")
+    parser.add_argument("--prometheus", metavar="FILE", help="also keep the run's state in a Prometheus text file")
     parser.add_argument("--workers", metavar="N", help="processes that train clients (default: one a core)")
 
 
@@ -56,16 +60,17 @@ def main(args: argparse.Namespace) -> int:
     """Run the simulation; 0 if it completed."""
     workers = _workers(args.workers)
     flat = read_settings_file(args.config) if args.config else {}
-    out = args.out if args.out is not None else flat.pop("out", "")
-    flat.pop("out", None)
+    given = {key: getattr(args, key) for key in ("out", "tensorboard", "prometheus") if getattr(args, key) is not None}
+    outputs = replace(Outputs.take(flat), **given)
     settings = collect_settings(flat, vars(args), args.assignments)
-    folder = run_folder(out, settings)
+    folder = run_folder(outputs.out, settings)
+    outputs.check()
     check(settings, folder)
 
     from pfedgp.simulate import run_simulation
 
     try:
-        summary = run_simulation(settings, folder, workers=workers)
+        summary = run_simulation(settings, folder, workers=workers, outputs=outputs)
     except ArtefactError as error:
         # The folder was fine before the run, so this is a failed run and no mistake in the command.
         raise RunFailedError(str(error)) from error
@@ -96,8 +101,6 @@ def collect_settings(flat: Mapping[str, Any], named: Mapping[str, Any], assignme
 
 def run_folder(out: str, settings: Settings) -> Path:
     """Return the folder of the run, absolute: as asked for, or a new name below ``out/``."""
-    if not isinstance(out, str):
-        raise ConfigError(f"out = {out!r} is not a text; give the path of a folder.")
     if out:
         return Path(out).expanduser().absolute()
     # The data set's name is not checked yet, and must not lead out of the folder.

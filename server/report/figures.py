@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from pfedgp_core.metrics import MetricSums, calibration_curve, summarise
 from server.report.drawing import Drawing
-from server.wording import measure, number, percent, shortened
+from server.wording import is_share, measure, number, percent, shortened
 
 __all__ = ["confusion_map", "over_rounds", "reliability", "reliability_grid", "small_reliability"]
 
@@ -54,11 +54,10 @@ def over_rounds(title: str, key: str, points: Sequence[tuple[int, float]], best:
             drawing.dot(x, y, 2.6, fill="accent")
     marked = dict(points).get(best) if best is not None else None
     if best is not None and marked is not None:
-        x, y = place(best, marked)
-        drawing.dot(x, y, 5.5, stroke="warn")
-        anchor = "end" if x > left + wide * 0.7 else "start" if x < left + wide * 0.3 else "middle"
-        below = y + 18 if y < top + high / 2 else y - 10
-        drawing.text(x, below, f"best {measure(key, marked)}", fill="warn", size=11, anchor=anchor)
+        drawing.dot(*place(best, marked), 5.5, stroke="warn")
+        # Beside the heading, where no curve can cross it.
+        text = f"{measure(key, marked)} in the best round, {best}"
+        drawing.text(WIDTH - right, 18, text, fill="warn", size=11, anchor="end")
     return drawing
 
 
@@ -69,7 +68,7 @@ def reliability(title: str, sums: MetricSums) -> Drawing:
     these distances, weighted with the counts below.
     """
     left, top, side, counts_high = 50.0, 30.0, 262.0, 56.0
-    drawing = Drawing(330, 428, f"{title}: {_said(sums)}")
+    drawing = Drawing(330, 400, f"{title}: {_said(sums)}")
     drawing.text(left, 18, title, fill="ink", size=13)
     _bars(drawing, sums, left, top, side)
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
@@ -190,6 +189,6 @@ def _ticks(low: float, high: float, about: int) -> list[float]:
 
 def _axis_label(key: str, tick: float, ticks: Sequence[float]) -> str:
     step = ticks[1] - ticks[0]
-    if key.endswith("accuracy"):
+    if is_share(key):
         return f"{100 * tick:.{max(0, -math.floor(math.log10(100 * step) + 1e-9))}f} %"
     return f"{tick:.{max(0, min(6, -math.floor(math.log10(step) + 1e-9)))}f}"

@@ -23,7 +23,10 @@ from server.wording import MISSING, duration, measure, number, percent, size, ti
 __all__ = ["MOST_DIAGRAMS", "page", "round_figures"]
 
 MOST_DIAGRAMS = 120  # of clients in the page; the table and calibration.json have them all
-_CARDS = ("accuracy", "rmse", "mae", "r2", "ece", "mce", "brier", "nll", "temperature", "ece_at_temperature")
+_CARDS = (
+    *("accuracy", "rmse", "standard_rmse", "baseline_rmse", "mae", "r2", "baseline_r2", "coverage"),
+    *("ece", "mce", "brier", "nll", "temperature", "ece_at_temperature"),
+)
 
 
 def page(run: RunFiles) -> str:
@@ -35,7 +38,7 @@ def page(run: RunFiles) -> str:
         "Class confusion": _confusion(run),
         "Certificates": certificate_table(run.certificates) if run.certificates else "",
         "Bytes and seconds": _costs(run),
-        "Settings": f'<div class="settings">{settings_table(run.settings)}</div>',
+        "Settings": f'<div class="pairs">{settings_table(run.settings)}</div>',
     }
     shown = {name: body for name, body in sections.items() if body}
     links = "".join(f'<li><a href="#{_anchor(name)}">{name}</a></li>' for name in shown)
@@ -118,8 +121,8 @@ def _rounds(run: RunFiles) -> str:
 def _clients(run: RunFiles) -> str:
     if not run.clients:
         return ""
-    note = "<p>Each client is tested with its own model on its own data; the worst come first. A heading sorts.</p>\n"
-    return note + client_table(run.clients)
+    note = "Each client is tested with its own model on its own data; the worst come first. Click a heading to sort."
+    return f"<p>{note}</p>\n{client_table(run.clients)}"
 
 
 def _calibration(run: RunFiles) -> str:
@@ -194,7 +197,7 @@ def _costs(run: RunFiles) -> str:
         for name, count in (record.get("counters") or {}).items():
             events[name] = events.get(name, 0) + count
     values |= {f"Numerical recoveries, {name.replace('_', ' ')}": f"{count}" for name, count in sorted(events.items())}
-    return value_table("What the run cost", values)
+    return f'<div class="pairs">{value_table("What the run cost", values)}</div>'
 
 
 def _origin(run: RunFiles) -> str:

@@ -20,7 +20,8 @@ body {{ margin: 0 auto; max-width: 1240px; padding: 1.5rem 1rem 4rem; background
   font: 16px/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }}
 h1 {{ font-size: 1.6rem; line-height: 1.25; margin: 0 0 .25rem; }}
 h2 {{ font-size: 1.2rem; margin: 2.5rem 0 .5rem; border-bottom: 1px solid var(--grid); padding-bottom: .25rem; }}
-p {{ max-width: 75ch; margin: .5rem 0; }}
+h3 {{ font-size: 1rem; margin: 1.5rem 0 .5rem; }}
+p {{ max-width: 90ch; margin: .5rem 0; }}
 p.lead, figcaption, caption, small, .cards dt {{ color: var(--muted); }}
 nav ul {{ display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; list-style: none; padding: 0; margin: 1rem 0 0; }}
 a {{ color: var(--accent); }}
@@ -44,9 +45,12 @@ svg {{ display: block; width: 100%; height: auto; }}
 .frame:focus-visible, button:focus-visible, a:focus-visible {{ outline: 2px solid var(--accent); outline-offset: 2px; }}
 table {{ border-collapse: collapse; width: 100%; font-size: .875rem; font-variant-numeric: tabular-nums; }}
 caption {{ text-align: left; padding: .5rem .7rem; }}
+caption span {{ display: inline-block; position: sticky; left: .7rem; max-width: calc(100vw - 4rem); }}
 th, td {{ padding: .3rem .7rem; text-align: right; white-space: nowrap; border-top: 1px solid var(--grid); }}
-tbody th {{ text-align: left; font-weight: 600; }}
+tbody th {{ text-align: left; font-weight: 600; background: var(--surface); }}
+tbody th, thead th:first-child {{ position: sticky; left: 0; }}
 .words {{ text-align: left; white-space: normal; min-width: 7rem; max-width: 22rem; }}
+.long {{ min-width: 13rem; }}
 thead th {{ background: var(--panel); vertical-align: bottom; }}
 thead th:first-child {{ text-align: left; }}
 th button {{ all: unset; cursor: pointer; font-weight: 600; white-space: nowrap; border-radius: 3px; }}
@@ -54,8 +58,9 @@ th button::after {{ content: " \\2195"; color: var(--muted); }}
 th[aria-sort="ascending"] button::after {{ content: " \\2191"; color: var(--accent); }}
 th[aria-sort="descending"] button::after {{ content: " \\2193"; color: var(--accent); }}
 td.changed {{ font-weight: 600; }}
-.settings table {{ width: auto; }}
-.settings td {{ text-align: left; white-space: normal; }}
+.pairs .frame {{ width: fit-content; }}
+.pairs td, .pairs thead th {{ text-align: left; white-space: normal; }}
+.pairs tbody th {{ white-space: normal; min-width: 8rem; }}
 .confusion td {{ text-align: center; min-width: 2.6rem; }}
 .confusion td.accent {{ background: color-mix(in srgb, var(--accent) var(--share), transparent); }}
 .confusion td.warn {{ background: color-mix(in srgb, var(--warn) var(--share), transparent); }}

@@ -12,15 +12,22 @@ from server.wording import MISSING, measure, number, percent, title
 __all__ = ["certificate_table", "client_table", "confusion_table", "settings_table", "temperature_table", "value_table"]
 
 _TEXT_COLUMNS = ("name", "classes", "method", "conditions")
+_DESCRIBED = ("classes", "n_train", "n_test", "rounds_trained", "last_trained_round")
 _WHOLE = {"n_train", "n_test", "rounds_trained", "last_trained_round", "n", "seed"}
+_LONG = 24  # characters, from which on a cell gets more room before its text breaks
 MOST_CLASSES = 20  # of the confusion table; more do not fit a page
 
 
 def client_table(rows: Sequence[Row]) -> str:
-    """Results of every client, worst first; a click on a heading sorts."""
-    columns = list(rows[0])
-    body = [[_client_cell(key, row[key]) for key in columns] for row in worst_first(rows)]
-    return _table("Results on each client's own test data", columns, body, sortable=True)
+    """Results of every client, worst first; a click on a heading sorts.
+
+    What was measured comes right after the name, so that a narrow screen shows it without scrolling.
+    """
+    described = [key for key in rows[0] if key in _DESCRIBED]
+    columns = ["name", *(key for key in rows[0] if key not in ("name", *described)), *described]
+    body = [[_client_cell(key, row.get(key, "")) for key in columns] for row in worst_first(rows)]
+    order = {"accuracy": "ascending", "rmse": "descending"}
+    return _table("Results on each client's own test data", columns, body, sortable=True, order=order)
 
 
 def certificate_table(certificates: Sequence[Mapping[str, Any]]) -> str:
@@ -119,21 +126,29 @@ def _setting(value: Any) -> str:
 
 def _cell(text: str, header: bool = False, sort: str | None = None, words: bool = False) -> str:
     tag = 'th scope="row"' if header else "td"
-    kind = ' class="words"' if words else ""
+    kind = f' class="words{" long" if len(text) > _LONG else ""}"' if words else ""
     value = "" if sort is None else f' data-sort="{escape(sort)}"'
     return f"<{tag}{kind}{value}>{escape(text)}</{tag[:2]}>"
 
 
-def _table(caption: str, columns: Iterable[str], body: Sequence[Sequence[str]], sortable: bool = False) -> str:
-    heads = "".join(_head(title(key), key in _TEXT_COLUMNS, sortable) for key in columns)
+def _table(
+    caption: str,
+    columns: Iterable[str],
+    body: Sequence[Sequence[str]],
+    sortable: bool = False,
+    order: Mapping[str, str] | None = None,
+) -> str:
+    heads = "".join(
+        _head(title(key), key in _TEXT_COLUMNS, (order or {}).get(key, "none") if sortable else "") for key in columns
+    )
     return _framed(caption, heads, body, "sortable" if sortable else "")
 
 
-def _head(text: str, words: bool, sortable: bool) -> str:
+def _head(text: str, words: bool, order: str) -> str:
     kind = ' class="words"' if words else ""
-    if not sortable:
+    if not order:
         return f'<th scope="col"{kind}>{escape(text)}</th>'
-    return f'<th scope="col"{kind} aria-sort="none"><button type="button">{escape(text)}</button></th>'
+    return f'<th scope="col"{kind} aria-sort="{order}"><button type="button">{escape(text)}</button></th>'
 
 
 def _framed(caption: str, heads: str, body: Sequence[Sequence[str]], kind: str) -> str:
@@ -142,5 +157,6 @@ def _framed(caption: str, heads: str, body: Sequence[Sequence[str]], kind: str) 
     name = escape(caption)
     return (
         f'<div class="frame" role="region" tabindex="0" aria-label="{name}">\n<table class="{kind}">\n'
-        f"<caption>{name}</caption>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n</div>"
+        f"<caption><span>{name}</span></caption>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n"
+        "</table>\n</div>"
     )
