@@ -28,7 +28,8 @@ def hello(message: Message, context: Context) -> Message:
     data = site.data
     record = Hello(
         name=data.name,
-        classes=tuple(data.train.labels.unique().tolist()),
+        # Where there are no classes the labels are targets, which stay here.
+        classes=tuple(data.train.labels.unique().tolist()) if data.class_names else (),
         class_names=tuple(data.class_names),
         n_train=len(data.train.labels),
         n_validation=len(data.validation.labels),

@@ -16,6 +16,7 @@ from typing import Any
 from pfedgp_core.calibration import CalibrationSums
 from pfedgp_core.errors import DataError
 from pfedgp_core.metrics import MetricSums
+from pfedgp_core.regression_metrics import RegressionSums
 
 __all__ = [
     "ARRAYS",
@@ -164,7 +165,7 @@ class EvaluateReply:
 
     name: str
     split: str
-    sums: MetricSums
+    sums: MetricSums | RegressionSums
     counters: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     calibration: CalibrationSums | None = None
@@ -177,10 +178,15 @@ class EvaluateReply:
         return {CLIENT: self.name, SPLIT: self.split}, metrics | _log_fields(self.counters, self.seconds)
 
     @classmethod
-    def from_wire(cls, config: Mapping[str, Any], metrics: Mapping[str, Any]) -> "EvaluateReply":
-        """Read and check what ``to_wire`` wrote."""
+    def from_wire(
+        cls,
+        config: Mapping[str, Any],
+        metrics: Mapping[str, Any],
+        sums_type: type[MetricSums] | type[RegressionSums] = MetricSums,
+    ) -> "EvaluateReply":
+        """Read and check what ``to_wire`` wrote; sums of the other task than `sums_type` are refused."""
         try:
-            sums = MetricSums.from_dict(_prefixed(metrics, "sums.", lambda value: value))
+            sums = sums_type.from_dict(_prefixed(metrics, "sums.", lambda value: value))
         except DataError:
             raise DataError("metric sums are missing or contradict themselves") from None
         calibration = _prefixed(metrics, "calibration.", lambda value: value)

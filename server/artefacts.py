@@ -15,7 +15,7 @@
 ``report.html``, ``figures/``
     The report of the run, and its figures as PNG and SVG.
 ``accuracy.png``, ``reliability.png``
-    Accuracy over rounds; calibration of the final predictions.
+    Accuracy over rounds; calibration of the final predictions. In regression ``rmse.png`` and ``coverage.png``.
 """
 
 import csv
@@ -35,6 +35,7 @@ from safetensors.numpy import save as to_safetensors
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, NonFiniteError
 from pfedgp_core.metrics import MetricSums
+from pfedgp_core.regression_metrics import RegressionSums
 from server.files import append_line, explained, write_new, write_whole
 from server.settings_file import dump_settings
 
@@ -145,9 +146,11 @@ class RunFolder:
         """Write ``clients.csv``: a line a client; classes are joined by ``;``, a missing number is ``n/a``."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(CLIENT_COLUMNS)
+        # A regression has no classes; its columns are those of its rows.
+        columns = tuple(rows[0]) if rows and "classes" not in rows[0] else CLIENT_COLUMNS
+        writer.writerow(columns)
         for row in rows:
-            cells = [";".join(row[c]) if c == "classes" else row[c] for c in CLIENT_COLUMNS]
+            cells = [";".join(row[c]) if c == "classes" else row[c] for c in columns]
             writer.writerow(["n/a" if cell is None else cell for cell in cells])
         write_whole(self.path / "clients.csv", text.getvalue())
 
@@ -160,14 +163,14 @@ class RunFolder:
         text = _to_json({**summary, "run": self.run_info}, "summary", indent=2)
         write_whole(self.path / "summary.json", text + "\n")
 
-    def write_plots(self, history: Sequence[Mapping[str, Any]], sums: MetricSums) -> None:
-        """Draw ``accuracy.png`` and ``reliability.png``; a picture that fails is a warning, not a failed run."""
-        for name in ("accuracy", "reliability"):
+    def write_plots(self, history: Sequence[Mapping[str, Any]], sums: MetricSums | RegressionSums) -> None:
+        """Draw the two pictures of the task; a picture that fails is a warning, not a failed run."""
+        pair = ("rmse", "coverage") if isinstance(sums, RegressionSums) else ("accuracy", "reliability")
+        for name, shown in zip(pair, (history, sums), strict=True):
             try:
                 from server import plots
 
-                image = plots.accuracy_png(history) if name == "accuracy" else plots.reliability_png(sums)
-                write_whole(self.path / f"{name}.png", image)
+                write_whole(self.path / f"{name}.png", getattr(plots, f"{name}_png")(shown))
             except Exception as error:
                 _log.warning("The picture %s.png could not be made (%s: %s).", name, type(error).__name__, error)
 

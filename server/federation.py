@@ -12,7 +12,6 @@ from flwr.serverapp import Grid
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
 from pfedgp_core.exchange import Hello
-from pfedgp_core.metrics import summarise
 from pfedgp_core.shared import SharedState
 from pfedgp_core.simulated import simulated_partition
 from server.artefacts import RunFolder
@@ -22,6 +21,7 @@ from server.outcome import client_rows, round_record, summary, unfinished
 from server.reporters import Reporter
 from server.roster import Roster
 from server.strategy import Evaluation, PFedGP
+from server.task_report import task_report
 
 __all__ = ["Federation"]
 
@@ -30,11 +30,11 @@ logger = logging.getLogger("pfedgp.server")
 
 @dataclass
 class Model:
-    """A shared vector, the round that made it, and its pooled validation accuracy where it was measured."""
+    """A shared vector, the round that made it, and its score on the pooled validation data where it was measured."""
 
     vector: np.ndarray
     round: int = 0
-    accuracy: float | None = None
+    score: float | None = None
 
 
 class Federation:
@@ -53,7 +53,7 @@ class Federation:
 
     def __init__(self, grid: Grid, settings: Settings, folder: RunFolder, reporters: Sequence[Reporter]) -> None:
         self.grid, self.settings, self.folder, self.reporters = grid, settings, folder, tuple(reporters)
-        self.roster = Roster(settings)
+        self.roster, self.report = Roster(settings), task_report(settings.task)
         self.history: list[dict[str, Any]] = []
         self.failed_rounds: list[dict[str, str]] = []  # in a row, up to now
         self.started = time.perf_counter()
@@ -97,11 +97,11 @@ class Federation:
             averaged = self._update(t, model.vector)
             if averaged is not None:
                 model = Model(averaged, t)
-            trained, evaluation, is_best = time.perf_counter(), Evaluation(), False
+            trained, evaluation, is_best = time.perf_counter(), Evaluation(report=self.report), False
             if t % self.settings.evaluate_every == 0 or t == self.settings.rounds:
                 evaluation = self._evaluate(t, model.vector, "validation")
-                model = Model(model.vector, t, _accuracy(evaluation))
-                is_best = model.accuracy is not None and (best is None or model.accuracy > (best.accuracy or 0.0))
+                model = Model(model.vector, t, evaluation.score)
+                is_best = self.report.better(model.score, best.score if best else None)
             if is_best:
                 best = model
                 self._save("best", best, hello)
@@ -175,7 +175,7 @@ class Federation:
             self.folder.write_calibration(calibration)
         self._write_partition(hello)
         total = summary(
-            self.settings, self.roster, test, self.history, best.round, best.accuracy, missing, self._elapsed()
+            self.settings, self.roster, test, self.history, best.round, best.score, missing, self._elapsed()
         ) | temperature_results(test)
         self.folder.write_summary(total)
         for reporter in self.reporters:
@@ -199,7 +199,7 @@ class Federation:
     def _save(self, which: Any, model: Model, hello: Hello) -> None:
         meta = {
             "round": model.round,
-            "validation_accuracy": model.accuracy,
+            self.report.score_key: model.score,
             "class_names": list(hello.class_names),
             "input_shape": list(hello.input_shape),
             "settings": self.settings.to_run_config(),
@@ -208,8 +208,3 @@ class Federation:
 
     def _elapsed(self) -> float:
         return time.perf_counter() - self.started
-
-
-def _accuracy(evaluation: Evaluation) -> float | None:
-    value = summarise(evaluation.pooled)["accuracy"]
-    return None if value is None else float(value)

@@ -6,7 +6,6 @@ from typing import Any
 
 from pfedgp_core.config import Settings
 from pfedgp_core.exchange import EvaluateReply, TrainReply, software_versions
-from pfedgp_core.metrics import MetricSums, summarise
 from server.roster import Client, Roster
 from server.strategy import Evaluation, Training
 
@@ -39,7 +38,7 @@ def round_record(
     """
     replies: list[Reply] = [a.reply for a in training.replies.accepted.values()]
     replies += [a.reply for a in evaluation.replies.accepted.values()]
-    validation = summarise(evaluation.pooled)
+    validation = evaluation.metrics
     vectors = [a.vector for a in training.replies.accepted.values() if a.vector is not None]
     spent = _spent(replies)
     return {
@@ -48,8 +47,7 @@ def round_record(
         "ok": len(training.replies.accepted),
         "failed": dict(training.replies.failed),
         "train_loss": training.loss,
-        "validation_accuracy": validation["accuracy"],
-        "validation_ece": validation["ece"],
+        **{f"validation_{key}": validation[key] for key in evaluation.report.validation},
         "validation_failed": dict(evaluation.replies.failed),
         "best": best,
         "counters": _counters(replies),
@@ -66,19 +64,17 @@ def client_rows(roster: Roster, test: Evaluation) -> list[dict[str, Any]]:
 
 def _row(client: Client, test: Evaluation) -> dict[str, Any]:
     accepted = test.replies.accepted.get(client.name)
-    measured = summarise(accepted.reply.sums if accepted else MetricSums.zero())
+    measured = test.report.summarise(accepted.reply.sums if accepted else test.report.sums())
     hello = client.hello
+    classes = {"classes": [hello.class_names[c] for c in hello.classes]} if hello.class_names else {}
     return {
         "name": client.name,
-        "classes": [hello.class_names[c] for c in hello.classes],
+        **classes,
         "n_train": hello.n_train,
         "n_test": hello.n_test,
         "rounds_trained": len(client.trained_in),
         "last_trained_round": client.trained_in[-1] if client.trained_in else None,
-        "accuracy": measured["accuracy"],
-        "nll": measured["nll"],
-        "ece": measured["ece"],
-        "brier": measured["brier"],
+        **{key: measured[key] for key in test.report.client},
     }
 
 
@@ -88,13 +84,13 @@ def summary(
     test: Evaluation,
     history: Sequence[dict[str, Any]],
     best_round: int,
-    validation_accuracy: float | None,
+    validation_score: float | None,
     missing: dict[str, str],
     seconds: float,
 ) -> dict[str, Any]:
     """Return ``summary.json`` of a run that reached its end.
 
-    Accuracy and calibration are federated: over all test samples of all clients, each classified by its own client.
+    Metrics are federated: over all test samples of all clients, each predicted by its own client.
     ``gp_share`` and ``network_share`` are shares of the clients' computing time.
     """
     test_replies = [a.reply for a in test.replies.accepted.values()]
@@ -102,20 +98,20 @@ def summary(
     for record in history:
         spent.update({phase: record["seconds"][phase] for phase in ("network", "gp")})
     total = spent["network"] + spent["gp"]
-    numbers = summarise(test.pooled)
+    numbers = test.metrics
     notes = []
-    if validation_accuracy is None:
+    if validation_score is None:
         notes.append("no client has validation data: the best model is the final one")
     clients_software = {line for client in roster.all for line in _as_lines(client.hello.versions)}
     return {
         "status": "completed",
-        **{key: numbers[key] for key in ("accuracy", "ece", "mce", "brier", "nll")},
+        **{key: numbers[key] for key in test.report.pooled},
         "test_samples": numbers["n"],
         "rounds": len(history),
         "clients": len(roster.clients),
         "missing_clients": missing,
         "best_round": best_round,
-        "validation_accuracy": validation_accuracy,
+        test.report.score_key: validation_score,
         "notes": notes,
         "failed_replies": sum(len(record["failed"]) for record in history),
         "partition_hash": roster.reference.partition_hash or None,

@@ -1,4 +1,4 @@
-"""The two pictures of a run, as PNG bytes. matplotlib is imported only when one is drawn."""
+"""The two pictures of a run of either task, as PNG bytes. matplotlib is imported only when one is drawn."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pfedgp_core.metrics import MetricSums, calibration_curve, summarise
+from pfedgp_core.regression_metrics import RegressionSums, coverage_curve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["accuracy_png", "reliability_png"]
+__all__ = ["accuracy_png", "coverage_png", "reliability_png", "rmse_png"]
 
 _BLUE, _RED, _GREY = "#2b6cb0", "#c53030", "#4a5568"
 
@@ -84,6 +85,51 @@ def reliability_png(sums: MetricSums) -> bytes:
     counts.set(xlim=(0, 1), xlabel="confidence", ylabel="samples")
     if not full.any():
         _say(axes, "no sample")
+    return _png(figure)
+
+
+def rmse_png(history: Sequence[Mapping[str, Any]]) -> bytes:
+    """Draw the RMSE of a regression on the pooled validation data over rounds, in units of each client's deviation.
+
+    Parameters
+    ----------
+    history : sequence of round records
+        Rounds without an evaluation (``validation_standard_rmse`` None) are left out.
+    """
+    key = "validation_standard_rmse"
+    points = [(int(r["round"]), float(r[key]), bool(r["best"])) for r in history if r.get(key) is not None]
+    figure, (axes,) = _figure(6.4, 4.0, 1)
+    axes.set(xlabel="round", ylabel="validation RMSE [deviations]", title="Error of the personal regressors")
+    axes.grid(alpha=0.3)
+    if points:
+        rounds, errors = [p[0] for p in points], [p[1] for p in points]
+        axes.plot(rounds, errors, color=_BLUE, marker="o", markersize=3.5, linewidth=1.5)
+        best = [p for p in points if p[2]][-1:]
+        for t, error, _ in best:
+            axes.plot([t], [error], "o", markersize=9, fillstyle="none", color=_RED, label=f"best: {error:.3f}")
+            axes.legend(frameon=False)
+        axes.set_xlim(min(0, *rounds), max(rounds) * 1.04 + 0.5)
+        axes.locator_params(axis="x", integer=True)
+    else:
+        _say(axes, "no round was evaluated")
+    return _png(figure)
+
+
+def coverage_png(sums: RegressionSums) -> bytes:
+    """Draw the calibration of the intervals: share of pooled test targets inside the central interval of each level."""
+    figure, (axes,) = _figure(5.2, 5.0, 1)
+    curve = coverage_curve(sums)
+    axes.plot([0, 1], [0, 1], "--", color=_GREY, linewidth=1, label="calibrated")
+    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="level of the interval", ylabel="share of targets inside")
+    axes.grid(alpha=0.3)
+    if curve:
+        levels, shares = zip(*curve, strict=True)
+        axes.plot(levels, shares, color=_BLUE, marker="o", markersize=4, linewidth=1.5, label="measured")
+        axes.set_title(f"Intervals: {100 * shares[-1]:.1f} % inside {100 * levels[-1]:.0f} %, {sums.n} samples")
+    else:
+        axes.set_title("Intervals")
+        _say(axes, "no sample")
+    axes.legend(loc="upper left", frameon=False)
     return _png(figure)
 
 

@@ -8,6 +8,8 @@ from flwr.app import Error, Message
 
 from pfedgp_core.errors import DataError
 from pfedgp_core.exchange import ARRAYS, CONFIG, METRICS, OK, SHARED, EvaluateReply, Hello, TrainReply
+from pfedgp_core.metrics import MetricSums
+from pfedgp_core.regression_metrics import RegressionSums
 
 __all__ = ["Accepted", "Checked", "error_reason", "read_evaluate_reply", "read_hello", "read_train_reply"]
 
@@ -68,9 +70,11 @@ def read_train_reply(message: Message, name: str, size: int) -> Accepted[TrainRe
     return Accepted(reply, _read_vector(message, size) if reply.status == OK else None)
 
 
-def read_evaluate_reply(message: Message, hello: Hello, split: str) -> Accepted[EvaluateReply]:
+def read_evaluate_reply(
+    message: Message, hello: Hello, split: str, sums_type: type[MetricSums] | type[RegressionSums] = MetricSums
+) -> Accepted[EvaluateReply]:
     """Read the reply of the client that presented itself with `hello`; raises as ``read_train_reply``."""
-    reply, samples = EvaluateReply.from_wire(*_records(message)), hello.count(split)
+    reply, samples = EvaluateReply.from_wire(*_records(message), sums_type), hello.count(split)
     _check_name(reply.name, hello.name)
     if reply.split != split:
         raise DataError(f"sums of {reply.split!r} data where {split!r} was asked for")

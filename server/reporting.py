@@ -34,13 +34,15 @@ class ConsoleReporter(Reporter):
         s, gp = settings, settings.gp
         self._rounds = s.rounds
         epochs = "1 local epoch" if s.local_epochs == 1 else f"{s.local_epochs} local epochs"
+        regression = s.task == "regression"
+        sampler = f"{gp.sweeps} sweeps, {gp.train_chains} chains in training, {gp.predict_chains} in prediction"
         rows = {
-            "data": f"{s.dataset}, {s.classes_per_client} classes per client",
+            "data": f"{s.dataset}, {'regression' if regression else f'{s.classes_per_client} classes per client'}",
             "clients": f"{n_clients}, {s.clients_per_round} sampled in each round",
             "rounds": f"{s.rounds}, validation every {s.evaluate_every}, {s.aggregation} average",
             "model": f"{s.variant} GP, {s.objective} objective, network {s.network}, {s.feature_dim} features",
             "kernel": f"{gp.kernel}, output scale {gp.output_scale:g}, length scale {gp.length_scale:g}",
-            "sampler": f"{gp.sweeps} sweeps, {gp.train_chains} chains in training, {gp.predict_chains} in prediction",
+            **({"noise": f"variance {gp.noise_variance:g} at first, learned"} if regression else {"sampler": sampler}),
             "update": f"{epochs}, learning rate {s.learning_rate:g}, momentum {s.momentum:g}",
             "seed": f"{s.seed}",
             "folder": f"{path}",
@@ -53,15 +55,13 @@ class ConsoleReporter(Reporter):
         """Print one line, and a second one naming the clients that failed."""
         width = len(str(self._rounds))
         seconds = record["seconds"]
-        accuracy = record["validation_accuracy"]
         eta = seconds.get("eta")
         parts = [
             f"round {record['round']:>{width}}/{self._rounds}",
             f"{record['ok']} ok",
             f"{len(record['failed'])} failed",
             f"loss {_number(record['train_loss'])}",
-            # Most rounds have no evaluation.
-            f"val acc {'-' if accuracy is None else _percent(accuracy):>6}",
+            _validation(record),
             _duration(seconds["round"]),
             f"ETA {_duration(None if eta is None else round(eta))}",
         ]
@@ -75,7 +75,9 @@ class ConsoleReporter(Reporter):
     def finish(self, rows: Sequence[Mapping[str, Any]], summary: Mapping[str, Any], path: Path) -> None:
         """Print the table per client, the federation's own line and, last, where the artefacts are."""
         self._print("")
-        for line in _table([_cells(row) for row in rows[:_MOST_ROWS]]):
+        classes = not rows or "classes" in rows[0]
+        columns, left = (_COLUMNS, 2) if classes else (_REGRESSION_COLUMNS, 1)
+        for line in _table(columns, [_cells(row) for row in rows[:_MOST_ROWS]], left):
             self._print(line)
         if len(rows) > _MOST_ROWS:
             self._print(f"... and {len(rows) - _MOST_ROWS} more clients in clients.csv")
@@ -83,9 +85,9 @@ class ConsoleReporter(Reporter):
         events = {name: count for name, count in sorted(self._counters.items()) if count}
         if events:
             self._print("counters: " + ", ".join(f"{name} {count}" for name, count in events.items()))
-        numbers = "  ".join(f"{name} {_number(summary.get(name))}" for name in ("ece", "mce", "nll", "brier"))
         self._print("")
-        self._print(f"federated  accuracy {_percent(summary.get('accuracy'))}  {numbers}")
+        for start, numbers in zip(("federated", ""), _federated(summary), strict=False):
+            self._print(f"{start:<11}{numbers}")
         self._print(
             f"           {summary.get('status', 'ended')} after {summary.get('rounds', 0)} rounds, "
             f"{summary.get('clients', len(rows))} clients, best round {_text(summary.get('best_round'))}, "
@@ -107,31 +109,57 @@ class ConsoleReporter(Reporter):
 
 
 _COLUMNS = ("client", "classes", "train", "test", "rounds", "last", "accuracy", "nll", "ece", "brier")
+_REGRESSION_COLUMNS = ("client", "train", "test", "rounds", "last", "rmse", "nll", "coverage", "r2")
+
+
+def _validation(record: Mapping[str, Any]) -> str:
+    """The score of a round; most rounds have none."""
+    if "validation_standard_rmse" in record:
+        error = record["validation_standard_rmse"]
+        return f"val rmse {'-' if error is None else _number(error):>5} sd"
+    accuracy = record["validation_accuracy"]
+    return f"val acc {'-' if accuracy is None else _percent(accuracy):>6}"
+
+
+def _federated(summary: Mapping[str, Any]) -> list[str]:
+    """The pooled metrics; in regression also what the clients' training means alone would give."""
+    if "rmse" not in summary:
+        numbers = "  ".join(f"{name} {_number(summary.get(name))}" for name in ("ece", "mce", "nll", "brier"))
+        return [f"accuracy {_percent(summary.get('accuracy'))}  {numbers}"]
+    numbers = "  ".join(f"{name} {_number(summary[name])}" for name in ("rmse", "mae", "nll", "r2"))
+    means = f"rmse {_number(summary['baseline_rmse'])}  r2 {_number(summary['baseline_r2'])}"
+    return [
+        f"{numbers}  95 % intervals hold {_percent(summary['coverage'])}",
+        f"clients' training means alone: {means}",
+    ]
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         _shortened(str(row["name"]), _WIDEST_CELL),
-        _shortened(", ".join(row["classes"]), _WIDEST_CELL),
+        *([_shortened(", ".join(row["classes"]), _WIDEST_CELL)] if "classes" in row else []),
         _text(row["n_train"]),
         _text(row["n_test"]),
         _text(row["rounds_trained"]),
         _text(row["last_trained_round"]),
-        _percent(row["accuracy"]),
-        _number(row["nll"]),
-        _number(row["ece"]),
-        _number(row["brier"]),
+        *_measured(row),
     )
 
 
-def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Align the columns: names to the left, numbers to the right."""
+def _measured(row: Mapping[str, Any]) -> tuple[str, ...]:
+    if "rmse" in row:
+        return _number(row["rmse"]), _number(row["nll"]), _percent(row["coverage"]), _number(row["r2"])
+    return _percent(row["accuracy"]), _number(row["nll"]), _number(row["ece"]), _number(row["brier"])
+
+
+def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], names: int) -> list[str]:
+    """Align the columns: the first `names` to the left, numbers to the right."""
     plain = [tuple(cell.encode("ascii", "backslashreplace").decode("ascii") for cell in row) for row in rows]
-    widths = [max(len(row[i]) for row in [_COLUMNS, *plain]) for i in range(len(_COLUMNS))]
+    widths = [max(len(row[i]) for row in [columns, *plain]) for i in range(len(columns))]
     lines = []
-    for row in [_COLUMNS, *plain]:
-        left = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)]
-        right = [cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True)]
+    for row in [columns, *plain]:
+        left = [cell.ljust(width) for cell, width in zip(row[:names], widths, strict=False)]
+        right = [cell.rjust(width) for cell, width in zip(row[names:], widths[names:], strict=True)]
         lines.append("  ".join(left + right).rstrip())
     return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
 

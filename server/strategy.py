@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
@@ -12,11 +13,11 @@ from pfedgp_core.aggregation import average
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
 from pfedgp_core.exchange import EVALUATE, OK, SPLIT, STATUSES, TRAIN, EvaluateReply, TrainReply
-from pfedgp_core.metrics import MetricSums, summarise
 from pfedgp_core.streams import Stream
 from server.messages import pack_vector, request
 from server.reply_checks import Accepted, Checked, read_evaluate_reply, read_train_reply
 from server.roster import Client, Roster
+from server.task_report import CLASSIFICATION, Sums, TaskReport, task_report
 
 __all__ = ["Evaluation", "PFedGP", "Training"]
 
@@ -46,11 +47,24 @@ class Evaluation:
     split: str = ""
     asked: list[Asked] = field(default_factory=list)
     replies: Checked[EvaluateReply] = field(default_factory=Checked)
+    report: TaskReport = CLASSIFICATION
 
     @property
-    def pooled(self) -> MetricSums:
+    def pooled(self) -> Sums:
         """Sums over all samples of all clients that answered."""
-        return sum((a.reply.sums for a in self.replies.accepted.values()), MetricSums.zero())
+        total: Any = self.report.sums()
+        return sum((a.reply.sums for a in self.replies.accepted.values()), total)
+
+    @property
+    def metrics(self) -> dict[str, float | int | None]:
+        """Metrics of the pooled samples; None where there are none."""
+        return self.report.summarise(self.pooled)
+
+    @property
+    def score(self) -> float | None:
+        """What picks the best model; None where no client was measured."""
+        value = self.metrics[self.report.score]
+        return None if value is None else float(value)
 
 
 class PFedGP(Strategy):
@@ -70,7 +84,8 @@ class PFedGP(Strategy):
 
     def __init__(self, settings: Settings, roster: Roster, size: int) -> None:
         self.settings, self.roster, self.size = settings, roster, size
-        self.training, self.evaluation = Training(), Evaluation()
+        self.report = task_report(settings.task)
+        self.training, self.evaluation = Training(), Evaluation(report=self.report)
 
     def summary(self) -> None:
         """Log who takes part in what."""
@@ -118,7 +133,7 @@ class PFedGP(Strategy):
         """Ask every connected client that has data of the split named in `config`."""
         split = str(config[SPLIT])
         clients = [client for client in self.roster.online() if client.hello.count(split)]
-        self.evaluation = Evaluation(split, self._requests(EVALUATE, clients, config, arrays))
+        self.evaluation = Evaluation(split, self._requests(EVALUATE, clients, config, arrays), report=self.report)
         return [message for _, message in self.evaluation.asked]
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
@@ -127,11 +142,11 @@ class PFedGP(Strategy):
         self.evaluation.replies = self._check(
             replies,
             self.evaluation.asked,
-            lambda m, c: read_evaluate_reply(m, c.hello, split),
+            lambda m, c: read_evaluate_reply(m, c.hello, split, self.report.sums),
         )
         for name, reason in self.evaluation.replies.failed.items():
             logger.warning("round %d: %s is not in the %s numbers: %s", server_round, name, split, reason)
-        pooled = summarise(self.evaluation.pooled)
+        pooled = self.evaluation.metrics
         return MetricRecord({k: v for k, v in pooled.items() if v is not None}) if pooled["n"] else None
 
     def _requests(self, kind: str, clients: list[Client], config: ConfigRecord, arrays: ArrayRecord) -> list[Asked]:
