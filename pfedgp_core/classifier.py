@@ -1,6 +1,8 @@
 """A client's personal classifier: a tree of binary GPs on its own features, without any training of weights."""
 
 from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -13,11 +15,15 @@ from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, DataError, NonFiniteError
 from pfedgp_core.kernels import Kernel, make_kernel, unit_sphere
 from pfedgp_core.links import node_log_probabilities
+from pfedgp_core.prediction_cache import CachedNode
 from pfedgp_core.streams import Stream
 from pfedgp_core.tree import Tree, class_log_probabilities
+from pfedgp_core.uncertainty import Prediction, binary_entropy, expected_entropy, split_entropy
 from pfedgp_core.variants import NodeGP, make_variant
 
 __all__ = ["PersonalClassifier"]
+
+ROWS = 2048  # test points at a time, so that memory does not grow with their number
 
 
 class PersonalClassifier:
@@ -76,6 +82,25 @@ class PersonalClassifier:
         self.kernel = kernel or make_kernel(gp.kernel, gp.output_scale, gp.length_scale)
         self.counters_: Counter[str] = Counter()
         self._nodes: list[tuple[NodeGP, Tensor]] = []
+        self._caches: list[CachedNode] = []
+
+    @classmethod
+    def load(cls, path: str | Path) -> "PersonalClassifier":
+        """The classifier of a site that ``pfedgp onboard`` saved; its labels are the federation's class ids.
+
+        Parameters
+        ----------
+        path : str or Path
+            Folder of the site.
+
+        Raises
+        ------
+        ArtefactError
+            There is no such site, it is damaged, or of a later version.
+        """
+        from pfedgp_core.saved_site import SavedSite
+
+        return SavedSite.load(path).classifier
 
     def fit(self, features: ArrayLike | Tensor, labels: ArrayLike | Tensor) -> "PersonalClassifier":
         """Build the tree and draw omega at every node.
@@ -111,41 +136,133 @@ class PersonalClassifier:
             self.tree_ = client.tree
             points = client.points(features, self.inducing)
             variant = make_variant(self.settings, self.kernel)
-            self._nodes = []
+            self._nodes, self._caches = [], []
             for node in client.tree.nodes:
                 known = variant.conditioned(node, points, self.counters_)
-                omega = known.gp.sample_omega(
-                    gp.predict_chains, gp.predict_sweeps or gp.sweeps, self.stream.child(node.index)
-                )
+                sweeps = gp.predict_sweeps or gp.sweeps
+                omega = known.gp.sample_omega(gp.predict_chains, sweeps, self.stream.child(node.index))
                 self._nodes.append((known, omega))
         return self
 
+    def restore(
+        self,
+        features: ArrayLike | Tensor,
+        labels: ArrayLike | Tensor,
+        classes: Sequence[int],
+        tree: Tree,
+        omegas: Sequence[Tensor],
+        weights: Sequence[Tensor],
+    ) -> "PersonalClassifier":
+        """Become the classifier that had these samples, tree and draws; nothing is sampled.
+
+        Parameters
+        ----------
+        features : array or Tensor [N, d]
+            As `fit` had them.
+        labels : array or Tensor [N]
+            Class ids.
+        classes : sequence of int
+            The former ``classes_``.
+        tree : Tree
+            The former ``tree_``.
+        omegas, weights : sequence of Tensor [C, n] and [C, m], one a node
+            The former ``omegas_`` and ``weights_``.
+
+        Raises
+        ------
+        DataError
+            The parts do not fit together.
+        """
+        features, ids = self._checked(features), np.asarray(classes)
+        positions = np.searchsorted(ids, _as_numpy(labels)).clip(max=len(ids) - 1)
+        fitting = len(omegas) == len(weights) == len(tree.nodes) == len(ids) - 1
+        if (ids[positions] != _as_numpy(labels)).any() or not fitting:
+            raise DataError("Classes, tree and draws of the classifier do not belong together: fit it again.")
+        self.classes_, self.tree_, self.counters_ = ids, tree, Counter()
+        own = ids.tolist() if self.inducing is not None else list(range(len(ids)))
+        with torch.no_grad():
+            client = ClientTree(own, torch.from_numpy(positions.astype(np.int64)).to(features.device), tree)
+            points = client.points(features, self.inducing)
+            variant = make_variant(self.settings, self.kernel)
+            self._nodes, self._caches = [], []
+            for node, omega, known_weights in zip(tree.nodes, omegas, weights, strict=True):
+                known = variant.conditioned(node, points, self.counters_)
+                if omega.shape[1:] != known.gp.kappa.shape:
+                    raise DataError(
+                        f"Node {node.index} has {len(known.gp.kappa)} points and draws for {omega.shape[1]}: fit the "
+                        "classifier again."
+                    )
+                self._nodes.append((known, omega))
+                self._caches.append(CachedNode(known.gp, omega, known_weights))
+        return self
+
+    @property
+    def omegas_(self) -> list[Tensor]:
+        """Draws of omega, [C, n] for every node of the tree."""
+        return [omega for _, omega in self._nodes]
+
+    @property
+    def weights_(self) -> list[Tensor]:
+        """Weights of the predictive means, [C, m] for every node; see `prediction_cache`."""
+        return [cache.weights for cache in self._cached()]
+
     def predict_log_proba(self, features: ArrayLike | Tensor) -> np.ndarray:
         """Log class probabilities, float64 [T, k], columns in the order of ``classes_``."""
-        if not hasattr(self, "tree_"):
-            raise DataError("The classifier has no training data yet: call fit first.")
-        features = self._checked(features)
-        gp = self.settings.gp
-        with torch.no_grad():
-            on_sphere = unit_sphere(features)
-            sides = []
-            for known, omega in self._nodes:
-                mu, v = known.gp.predict(on_sphere, omega)
-                left, right = node_log_probabilities(mu, v, gp.link, gp.quadrature)
-                if known.log_ratio is not None:
-                    left, right = apply_class_ratio(left, right, *known.log_ratio)
-                sides.append((left.double(), right.double()))
-            logs = class_log_probabilities(self.tree_, sides, len(features))
-        return logs.double().cpu().numpy()
+        parts = [self._log_probabilities(rows)[0] for rows in self._batches(features)]
+        return torch.cat(parts).cpu().numpy()
+
+    def predict_with_uncertainty(self, features: ArrayLike | Tensor) -> Prediction:
+        """Class probabilities, their entropy, and its split in what more data could remove and what not.
+
+        See `uncertainty` for the definitions.
+        """
+        logs, entropies = [], []
+        for rows in self._batches(features):
+            log_probabilities, sides, moments = self._log_probabilities(rows)
+            nodes = [
+                (binary_entropy(*side), expected_entropy(*moment, self.settings.gp.quadrature, known.log_ratio))
+                for side, moment, (known, _) in zip(sides, moments, self._nodes, strict=True)
+            ]
+            logs.append(log_probabilities)
+            entropies.append(split_entropy(self.tree_, log_probabilities, nodes))
+        entropy, aleatoric = (np.concatenate(parts) for parts in zip(*entropies, strict=True))
+        probabilities = _normalised(torch.cat(logs).cpu().numpy())
+        return Prediction(probabilities, entropy, aleatoric, entropy - aleatoric)
 
     def predict_proba(self, features: ArrayLike | Tensor) -> np.ndarray:
         """Class probabilities, float64 [T, k]; every row sums to 1."""
-        probabilities = np.exp(self.predict_log_proba(features))
-        return probabilities / probabilities.sum(axis=1, keepdims=True)
+        return _normalised(self.predict_log_proba(features))
 
     def predict(self, features: ArrayLike | Tensor) -> np.ndarray:
         """Most probable class label of every row, [T]; ties go to the lower column."""
         return self.classes_[self.predict_log_proba(features).argmax(axis=1)]
+
+    def _batches(self, features: ArrayLike | Tensor) -> Sequence[Tensor]:
+        if not hasattr(self, "tree_"):
+            raise DataError("The classifier has no training data yet: call fit first.")
+        return self._checked(features).split(ROWS)
+
+    def _cached(self) -> list[CachedNode]:
+        if len(self._caches) < len(self._nodes):
+            self._caches = [CachedNode(known.gp, omega) for known, omega in self._nodes]
+        return self._caches
+
+    def _log_probabilities(
+        self, features: Tensor
+    ) -> tuple[Tensor, list[tuple[Tensor, Tensor]], list[tuple[Tensor, Tensor]]]:
+        """log P(class) [T, k]; for every node log P(left) and log P(right) [T], mean and variance of f* [C, T]."""
+        gp = self.settings.gp
+        sides, moments = [], []
+        with torch.no_grad():
+            on_sphere = unit_sphere(features)
+            for cache, (known, _) in zip(self._cached(), self._nodes, strict=True):
+                mu, v = cache.moments(on_sphere)
+                left, right = node_log_probabilities(mu, v, gp.link, gp.quadrature)
+                if known.log_ratio is not None:
+                    left, right = apply_class_ratio(left, right, *known.log_ratio)
+                sides.append((left.double(), right.double()))
+                moments.append((mu, v))
+            return class_log_probabilities(self.tree_, sides, len(features)).double(), sides, moments
 
     def _checked(self, features: ArrayLike | Tensor) -> Tensor:
         tensor = features if isinstance(features, Tensor) else torch.as_tensor(np.asarray(features))
@@ -160,3 +277,8 @@ class PersonalClassifier:
 
 def _as_numpy(labels: ArrayLike | Tensor) -> np.ndarray:
     return labels.cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
+
+
+def _normalised(log_probabilities: np.ndarray) -> np.ndarray:
+    probabilities = np.exp(log_probabilities)
+    return probabilities / probabilities.sum(axis=1, keepdims=True)

@@ -1,0 +1,198 @@
+"""Onboarding: a trained model and a site's own data become a personal classifier, without any training."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pfedgp_core.errors import ArtefactError, ConfigError, DataError
+from pfedgp_core.own_data import read_samples, split_paths, to_split
+from pfedgp_core.own_samples import counted, few
+from pfedgp_core.samples import Split
+from pfedgp_core.saved_site import SavedSite, is_site
+from pfedgp_core.site_samples import SiteSamples, digest_of, sample_digests
+from pfedgp_core.trained_model import TrainedModel
+
+__all__ = ["Onboarding", "Outcome"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What onboarding has done.
+
+    Attributes
+    ----------
+    site : SavedSite
+        As it is in the folder now.
+    changes : tuple of str
+        Sentences on what was new compared with a site that was there; empty for a new site.
+    notes : tuple of str
+        Sentences on what a person should know.
+    written : bool
+        False where nothing had changed.
+    """
+
+    site: SavedSite
+    changes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    written: bool = True
+
+
+@dataclass(frozen=True)
+class Onboarding:
+    """One site folder, and how data are read for it. Only training data are used; splits for measuring stay apart.
+
+    Parameters
+    ----------
+    out : Path
+        Folder of the site.
+    name : str, optional
+        Of the site; default: that of the folder.
+    resize : bool
+        Resize images of another size than the model's.
+    label_column : str
+        Column of a table that holds the class.
+    """
+
+    out: Path
+    name: str | None = None
+    resize: bool = False
+    label_column: str = "label"
+
+    def create(self, model: TrainedModel, paths: Sequence[Path]) -> Outcome:
+        """A new site from the data at all paths together.
+
+        Raises
+        ------
+        ArtefactError
+            The folder is taken, or cannot be written.
+        DataError
+            The data cannot be used.
+        """
+        if is_site(self.out):
+            raise ArtefactError(
+                f"{self.out} is a site already: give --refresh to make it again, --add to add data, or another --out."
+            )
+        if self.out.exists() and not (self.out.is_dir() and not any(self.out.iterdir())):
+            raise ArtefactError(f"{self.out} is in use by something else: give --out a folder that does not exist yet.")
+        split, columns = self._read(paths, model)
+        site = SavedSite.fit(self._name(), model, SiteSamples.compute(split, model), columns)
+        site.save(self.out)
+        return Outcome(site, notes=_notes(site))
+
+    def add(self, paths: Sequence[Path], model: TrainedModel | None = None) -> Outcome:
+        """More data for the site that is there; the same, bit for bit, as a new site with all the data.
+
+        Parameters
+        ----------
+        paths : sequence of Path
+        model : TrainedModel, optional
+            Only to make sure that it is the site's own.
+
+        Raises
+        ------
+        ConfigError
+            The site stands on another model.
+        ArtefactError, DataError
+            As `create`; the site stays as it was.
+        """
+        former = SavedSite.load(self.out)
+        if model is not None and not _same(model, former.model):
+            raise ConfigError(
+                f"The site {self.out} stands on the model {former.model.sha256[:12]}, not on {model.sha256[:12]}: "
+                "leave out --model to add data, or give --refresh with all the data to change the model."
+            )
+        split, columns = self._read(paths, former.model, former.columns)
+        added = SiteSamples.compute(split, former.model)
+        site = SavedSite.fit(self._name(former), former.model, former.samples.union(added), columns)
+        site.save(self.out, replace=True)
+        return Outcome(site, (f"Added {counted(len(added), 'sample')} to {len(former.samples)}.",), _notes(site))
+
+    def refresh(self, paths: Sequence[Path], model: TrainedModel | None = None) -> Outcome:
+        """The site that is there, made again if its model or its data changed.
+
+        Parameters
+        ----------
+        paths : sequence of Path
+            All the data of the site.
+        model : TrainedModel, optional
+            Default: that of the site.
+
+        Raises
+        ------
+        ArtefactError, DataError
+            As `create`; the site stays as it was.
+        """
+        former = SavedSite.load(self.out)
+        model = model or former.model
+        split, columns = self._read(paths, model)
+        changes = []
+        if not _same(model, former.model):
+            changes.append(f"The model changed ({former.model.sha256[:12]} to {model.sha256[:12]}).")
+        if digest_of(sample_digests(split, model.class_names)) != former.samples.sha256:
+            changes.append(f"The data changed ({len(former.samples)} samples to {len(split)}).")
+        if self._name(former) != former.name:
+            changes.append(f"The name changed ({former.name} to {self.name}).")
+        if not changes:
+            return Outcome(former, ("Neither the model nor the data changed.",), written=False)
+        site = SavedSite.fit(self._name(former), model, SiteSamples.compute(split, model), columns)
+        site.save(self.out, replace=True)
+        return Outcome(site, tuple(changes), _notes(site))
+
+    def _name(self, former: SavedSite | None = None) -> str:
+        return self.name or (former.name if former else self.out.absolute().name)
+
+    def _read(
+        self, paths: Sequence[Path], model: TrainedModel, columns: tuple[str, ...] = ()
+    ) -> tuple[Split, tuple[str, ...]]:
+        """The training samples at all paths together, and the names of their columns, which must agree."""
+        splits = []
+        for path in paths:
+            samples = read_samples(
+                path,
+                input_shape=model.input_shape,
+                resize=self.resize,
+                label_column=self.label_column,
+                split="train" if split_paths(path) else None,
+            )
+            columns = columns or samples.columns
+            if samples.columns and samples.columns != columns:
+                raise DataError(
+                    f"{path} has the columns {few(samples.columns, 8)}, and the site's other data {few(columns, 8)}: "
+                    "give all tables the same columns in the same order."
+                )
+            splits.append(to_split(samples, model.class_names))
+        inputs, labels = (np.concatenate([getattr(s, part) for s in splits]) for part in ("inputs", "labels"))
+        return Split(inputs, labels), columns
+
+
+def _same(model: TrainedModel, other: TrainedModel) -> bool:
+    """Whether two models predict alike: the same vector, with the same meaning."""
+    return (
+        model.sha256 == other.sha256
+        and model.settings == other.settings
+        and model.class_names == other.class_names
+        and model.input_shape == other.input_shape
+        and np.array_equal(model.mean, other.mean)
+        and np.array_equal(model.std, other.std)
+    )
+
+
+def _notes(site: SavedSite) -> tuple[str, ...]:
+    notes = []
+    counts = site.samples.counts(site.model.class_names)
+    if len(site.class_names) == 1:
+        notes.append(
+            f"The site has the class {site.class_names[0]!r} only, so its classifier answers it with probability 1 for "
+            "every input."
+        )
+    single = [name for name, count in counts.items() if count == 1]
+    if single and len(counts) > 1:
+        notes.append(f"Classes with a single sample: {few(single)}; their probabilities stay uncertain.")
+    if site.samples.repeated():
+        notes.append(
+            f"{counted(site.samples.repeated(), 'sample')} of {len(site.samples)} repeat another one exactly, and "
+            "count each time."
+        )
+    return tuple(notes)

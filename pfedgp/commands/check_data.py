@@ -1,0 +1,37 @@
+"""``pfedgp check-data``: what a site's own data hold, and everything that keeps them from being used."""
+
+import argparse
+from pathlib import Path
+
+__all__ = ["add_arguments", "main"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    parser.add_argument(
+        "path", type=Path, metavar="PATH", help="folder of images by class, .npz, .csv, .parquet, or a folder of splits"
+    )
+    parser.add_argument(
+        "--label-column", default="label", metavar="NAME", help="column of a table with the class (default: label)"
+    )
+    parser.add_argument(
+        "--model",
+        type=Path,
+        metavar="FOLDER",
+        help="compare shape and classes with the model in best or final of a run",
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    """Print the report; 1 if the data cannot be used."""
+    from pfedgp_core.own_data import check_data
+
+    names = shape = None
+    if args.model is not None:
+        from pfedgp.commands.onboard import read_model
+
+        model = read_model(args.model)
+        names, shape = model.class_names, model.input_shape
+    report = check_data(args.path, label_column=args.label_column, class_names=names, input_shape=shape)
+    print(report.text())
+    return 0 if report.trainable else 1

@@ -1,0 +1,74 @@
+"""``pfedgp export-client``: the data of a simulated client as files, to try onboarding on a client never seen."""
+
+import argparse
+import difflib
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pfedgp.commands.simulate import collect_settings
+from pfedgp_core.config import describe
+from pfedgp_core.errors import ConfigError
+from server.outputs import Outputs
+from server.settings_file import read_settings_file
+
+if TYPE_CHECKING:
+    from pfedgp_core.samples import Split
+
+__all__ = ["add_arguments", "main"]
+
+_NAMED = ("dataset", "data-root", "clients", "classes-per-client", "seed")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb; those of the partition are the settings of a run."""
+    known = {key: (default, text) for key, default, text in describe()}
+    for key in _NAMED:
+        default, text = known[key]
+        shown = f"{text} (default: {default})" if default != "" else text
+        parser.add_argument(f"--{key}", metavar="N" if isinstance(default, int) else "NAME", help=shown)
+    parser.add_argument("--config", type=Path, metavar="FILE", help="a run's config.toml: its data set and partition")
+    parser.add_argument("--client", metavar="NAME", required=True, help="which client, for example client-18")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", required=True, help="folder to make for the files")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Write train.npz, validation.npz and test.npz; 0 once all are there."""
+    flat = read_settings_file(args.config) if args.config else {}
+    Outputs.take(flat)
+    # They have no part in who holds what, and must not stand in the way of a small number of clients.
+    flat |= {"clients-per-round": 1, "min-results": 1}
+    settings = collect_settings(flat, vars(args), [])
+
+    from pfedgp_core.datasets import Split, load_dataset
+    from pfedgp_core.simulated import simulated_partition
+    from pfedgp_core.whole_folder import write_folder
+
+    dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
+    partition = simulated_partition(settings)
+    names = partition.client_names
+    if args.client not in names:
+        near = difflib.get_close_matches(args.client, names, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"the clients are {names[0]} to {names[-1]}."
+        raise ConfigError(f"--client {args.client!r} is not in the federation: {hint}")
+    index = names.index(args.client)
+    files, sizes = {}, []
+    for name, split in dataset.splits().items():
+        rows = partition.indices[name][index]
+        if len(rows):
+            own = Split(split.inputs[rows], split.labels[rows])
+            files[f"{name}.npz"] = _to_npz(own, dataset.class_names)
+        sizes.append(f"{name} {len(rows)}")
+    out = args.out.expanduser()
+    write_folder(out, files)
+    classes = ", ".join(dataset.class_names[c] for c in partition.classes[index])
+    print(f"{args.client} holds the classes {classes}: {', '.join(sizes)} samples; saved in {out}.")
+    return 0
+
+
+def _to_npz(split: "Split", class_names: tuple[str, ...]) -> bytes:
+    import numpy as np
+
+    file = io.BytesIO()
+    np.savez_compressed(file, inputs=split.inputs, labels=split.labels, class_names=np.array(class_names))
+    return file.getvalue()

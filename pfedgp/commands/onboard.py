@@ -1,0 +1,103 @@
+"""``pfedgp onboard``: a site's own data and a trained model become a personal classifier, without training."""
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pfedgp_core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from client.onboard import Outcome
+    from pfedgp_core.trained_model import TrainedModel
+
+__all__ = ["add_arguments", "main", "read_model"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    parser.add_argument("--model", type=Path, metavar="FOLDER", help="trained model: the folder best or final of a run")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="PATH",
+        help="the site's labelled data: folder of images by class, .npz, .csv, .parquet, or a folder with train/",
+    )
+    parser.add_argument("--out", type=Path, metavar="SITE", required=True, help="folder of the site")
+    parser.add_argument("--name", metavar="NAME", help="name of the site (default: that of its folder)")
+    parser.add_argument(
+        "--add",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="more data, for the site that is there or together with --data; repeatable",
+    )
+    parser.add_argument(
+        "--refresh", action="store_true", help="make the site again from --data if the model or the data changed"
+    )
+    parser.add_argument("--resize", action="store_true", help="resize images to the size that the model takes")
+    parser.add_argument(
+        "--label-column", default="label", metavar="NAME", help="column of a table with the class (default: label)"
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    """Onboard the site; 0 once its folder is written, or nothing had to be."""
+    out = args.out.expanduser()
+    _check(args, out)
+    import torch
+
+    torch.set_num_threads(1)  # small matrices are several times slower on more
+    from client.onboard import Onboarding
+
+    began = time.perf_counter()
+    model = None if args.model is None else read_model(args.model)
+    onboarding = Onboarding(out, args.name, args.resize, args.label_column)
+    paths = [path.expanduser() for path in ([args.data] if args.data else []) + args.add]
+    if args.refresh:
+        outcome = onboarding.refresh(paths, model)
+    elif args.data is None:
+        outcome = onboarding.add(paths, model)
+    else:
+        assert model is not None  # _check
+        outcome = onboarding.create(model, paths)
+    _show(outcome, out, time.perf_counter() - began)
+    return 0
+
+
+def read_model(path: Path) -> "TrainedModel":
+    """Load the model of a run.
+
+    Raises
+    ------
+    ArtefactError
+        There is no model, it is damaged, or does not say what it is for.
+    """
+    from pfedgp_core.trained_model import TrainedModel
+    from server.artefacts import load_model
+
+    return TrainedModel.from_artefact(*load_model(path.expanduser()))
+
+
+def _check(args: argparse.Namespace, out: Path) -> None:
+    if args.name is not None and (not args.name.strip() or not args.name.isprintable()):
+        raise ConfigError(f"--name {args.name!r} is not a name: give printable text.")
+    if args.data is None and args.refresh:
+        raise ConfigError("--refresh makes a site again from all its data: give them with --data.")
+    if args.data is None and not args.add:
+        raise ConfigError("There are no data: give the site's data with --data, or more data for a site with --add.")
+    if args.data is not None and args.model is None and not args.refresh:
+        raise ConfigError(f"A new site {out} needs a trained model: give the folder best of a run with --model.")
+
+
+def _show(outcome: "Outcome", out: Path, seconds: float) -> None:
+    site = outcome.site
+    for sentence in (*outcome.changes, *outcome.notes):
+        print(sentence)
+    if not outcome.written:
+        print(f"The site {site.name} in {out} stays as it is.")
+        return
+    counts = ", ".join(f"{name}: {n}" for name, n in site.samples.counts(site.model.class_names).items())
+    print(f"Site {site.name}: {len(site.samples)} samples ({counts}), model {site.model.sha256[:12]}, {seconds:.1f} s")
+    print(f"Saved in {out}. Predict with: pfedgp predict --site {out} --data PATH --out predictions.csv")

@@ -1,0 +1,149 @@
+"""``pfedgp predict``: a site's classifier on new samples, as CSV.
+
+``id``
+    File name below the data's folder, or number of the row, counted from 1.
+``predicted``
+    The most probable class.
+``p:CLASS``
+    Probability of each class of the site; a row sums to 1.
+``entropy``, ``epistemic``, ``aleatoric``
+    Uncertainty in nats: in all, what more data of the site could remove, and what would stay (`uncertainty`).
+``abstain``
+    1 where the largest probability is below ``--min-confidence``, else 0.
+"""
+
+import argparse
+import csv
+import io
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pfedgp_core.errors import ArtefactError, ConfigError, DataError
+
+if TYPE_CHECKING:
+    from pfedgp_core.own_samples import Samples
+    from pfedgp_core.saved_site import SavedSite
+    from pfedgp_core.uncertainty import Prediction
+
+__all__ = ["add_arguments", "main"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    parser.add_argument("--site", type=Path, metavar="SITE", required=True, help="folder that pfedgp onboard wrote")
+    parser.add_argument(
+        "--data", type=Path, metavar="PATH", required=True, help="new samples: folder of images, .npz, .csv or .parquet"
+    )
+    parser.add_argument("--out", metavar="FILE", required=True, help="CSV file to write, or - for the standard output")
+    parser.add_argument(
+        "--min-confidence", type=float, metavar="P", help="flag rows whose largest probability is lower (0 to 1)"
+    )
+    parser.add_argument("--model", type=Path, metavar="FOLDER", help="refuse a site that stands on another model")
+    parser.add_argument("--resize", action="store_true", help="resize images to the size that the model takes")
+    parser.add_argument(
+        "--label-column", default="label", metavar="NAME", help="column that is no feature, if there (default: label)"
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    """Write the predictions; 0 once the file is whole."""
+    threshold = args.min_confidence
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise ConfigError(f"--min-confidence {threshold:g} is no probability: give a number from 0 to 1.")
+    out = None if args.out == "-" else Path(args.out).expanduser()
+    if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
+        raise ArtefactError(f"Cannot write {out}: give the name of a file in a folder that exists.")
+    import torch
+
+    torch.set_num_threads(1)  # small matrices are several times slower on more
+    from pfedgp_core.own_data import read_samples
+    from pfedgp_core.saved_site import SavedSite
+    from server.files import write_whole
+
+    site = SavedSite.load(args.site)
+    if args.model is not None:
+        _require_model(site, args.site, args.model)
+    samples = read_samples(
+        args.data,
+        input_shape=site.model.input_shape,
+        resize=args.resize,
+        label_column=args.label_column,
+        labelled=False,
+    )
+    _require_columns(site, samples, args.data)
+    prediction = site.predict(samples.inputs)
+    text = _to_csv(site, samples, prediction, threshold or 0.0)
+    if out is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    else:
+        write_whole(out, text)
+    _summarise(site, samples, prediction, threshold, out)
+    return 0
+
+
+def _to_csv(site: "SavedSite", samples: "Samples", prediction: "Prediction", threshold: float) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    names = site.class_names
+    measures = ("entropy", "epistemic", "aleatoric")
+    writer.writerow(["id", "predicted", *(f"p:{name}" for name in names), *measures, "abstain"])
+    uncertainty = zip(*(getattr(prediction, measure).tolist() for measure in measures), strict=True)
+    for name, row, parts in zip(samples.ids, prediction.probabilities.tolist(), uncertainty, strict=True):
+        best = max(range(len(row)), key=row.__getitem__)
+        numbers = [f"{number:.6g}" for number in (*row, *parts)]
+        writer.writerow([name, names[best], *numbers, int(row[best] < threshold)])
+    return text.getvalue()
+
+
+def _summarise(
+    site: "SavedSite", samples: "Samples", prediction: "Prediction", threshold: float | None, out: Path | None
+) -> None:
+    """On the standard error, so that the standard output holds nothing but CSV."""
+    largest = prediction.probabilities.max(axis=1)
+    parts = [f"{len(samples)} predictions of site {site.name}"]
+    if threshold is not None:
+        parts.append(f"{int((largest < threshold).sum())} to abstain from")
+    accuracy = _accuracy(site, samples, prediction)
+    if accuracy is not None:
+        parts.append(f"accuracy {accuracy:.1%} by the data's own labels")
+    if len(site.class_names) == 1:
+        parts.append(f"all {site.class_names[0]!r}, the only class of the site")
+    where = "" if out is None else f"; saved in {out}"
+    print(", ".join(parts) + where, file=sys.stderr, flush=True)
+
+
+def _accuracy(site: "SavedSite", samples: "Samples", prediction: "Prediction") -> float | None:
+    """Share of right answers; None where the data have no labels, or others than the federation's."""
+    from pfedgp_core.own_data import map_classes
+
+    if samples.labels is None or not all(samples.labels):
+        return None
+    try:
+        truth = map_classes(samples.labels, site.model.class_names)
+    except DataError:
+        return None
+    answers = site.classifier.classes_[prediction.probabilities.argmax(axis=1)]
+    return float((answers == truth).mean())
+
+
+def _require_model(site: "SavedSite", path: Path, model: Path) -> None:
+    from pfedgp.commands.onboard import read_model
+
+    expected = read_model(model).sha256
+    if site.model.sha256 != expected:
+        raise ConfigError(
+            f"The site {path} stands on the model {site.model.sha256[:12]}, and {model} is {expected[:12]}: run pfedgp "
+            "onboard --refresh with this model, or leave out --model."
+        )
+
+
+def _require_columns(site: "SavedSite", samples: "Samples", path: Path) -> None:
+    if site.columns and samples.columns and site.columns != samples.columns:
+        pairs = zip(site.columns, samples.columns, strict=True)  # their number has been compared
+        wanted, given = next(pair for pair in pairs if pair[0] != pair[1])
+        raise DataError(
+            f"{path} has the column {given!r} where the site's data have {wanted!r}: give the same columns in the same "
+            "order."
+        )

@@ -1,0 +1,90 @@
+"""The report of ``pfedgp check-data``: classes, counts, shapes, and everything that is wrong with a site's data."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from pfedgp_core.own_samples import Findings, Samples, counted, few, shape_text
+
+__all__ = ["DataReport", "SplitReport", "report_on"]
+
+
+@dataclass(frozen=True)
+class SplitReport:
+    """What one part of the data holds.
+
+    Attributes
+    ----------
+    split : str
+        ``train``, ``validation`` or ``test``; empty for data without parts.
+    kind : str
+        What the data are, in words.
+    usable : int
+        Samples without a problem.
+    counts : dict of str to int
+        The same of each class, by class name.
+    input_shape : tuple of int or None
+        Shape of a usable sample.
+    problems, remarks : tuple of str
+        Sentences; problems keep the data from being used.
+    """
+
+    split: str
+    kind: str
+    usable: int
+    counts: dict[str, int]
+    input_shape: tuple[int, ...] | None
+    problems: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DataReport:
+    """What the data at a path hold."""
+
+    path: str
+    splits: tuple[SplitReport, ...]
+
+    @property
+    def trainable(self) -> bool:
+        """Whether the data can be used as they are."""
+        return not any(part.problems for part in self.splits)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """All problems of all parts."""
+        return tuple(problem for part in self.splits for problem in part.problems)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """All remarks of all parts."""
+        return tuple(remark for part in self.splits for remark in part.remarks)
+
+    def text(self) -> str:
+        """The report for a person."""
+        lines = [f"{self.path}"]
+        for part in self.splits:
+            shape = "" if part.input_shape is None else f", each of shape {shape_text(part.input_shape)}"
+            name = f"{part.split}: " if part.split else ""
+            lines.append(f"\n{name}{part.kind}, {counted(part.usable, 'usable sample')}{shape}")
+            width = max(map(len, part.counts), default=0)
+            lines += [f"  {label:<{width}}  {count}" for label, count in part.counts.items()]
+            lines += [f"  problem: {problem}" for problem in part.problems]
+            lines += [f"  note: {remark}" for remark in part.remarks]
+        lines.append("\nThese data can be used." if self.trainable else "\nThese data cannot be used as they are.")
+        return "\n".join(lines)
+
+
+def report_on(split: str, samples: Samples | None, findings: Findings) -> SplitReport:
+    """Count what is usable, and note classes that are too small to learn from."""
+    counts = Counter() if samples is None else Counter(samples.labels or ())
+    ordered = dict(sorted(counts.items()))
+    remarks = list(findings.remarks)
+    if split in ("", "train") and samples is not None:
+        single = [name for name, count in ordered.items() if count == 1]
+        if single:
+            remarks.append(f"Classes with a single sample: {few(single)}; their probabilities will stay uncertain.")
+        if len(ordered) == 1:
+            remarks.append(f"There is only the class {next(iter(ordered))!r}: a classifier will always answer it.")
+    shape = None if samples is None else samples.inputs.shape[1:]
+    usable = 0 if samples is None else len(samples)
+    return SplitReport(split, findings.kind, usable, ordered, shape, tuple(findings.problems), tuple(remarks))

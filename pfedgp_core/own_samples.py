@@ -1,0 +1,125 @@
+"""What every reader of a site's own data takes and gives: the wishes, the samples, and what was found wrong.
+
+A reader never stops at the first fault. It leaves out what it cannot use and says so in `Findings`, so that
+``check-data`` can show all faults at once and everything else can refuse the data for the same reasons.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+__all__ = ["Findings", "Samples", "Wanted", "counted", "few", "label_texts", "shape_text"]
+
+SHOWN = 5  # examples in a sentence
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the reader of the samples needs.
+
+    Attributes
+    ----------
+    input_shape : tuple of int, optional
+        Shape of one input of the model; without it, what the data agree on.
+    resize : bool
+        Whether images of another size are resized (bilinear, antialiased) or refused.
+    label_column : str
+        Column of a table that holds the class.
+    labelled : bool
+        Whether samples without a class are a problem.
+    """
+
+    input_shape: tuple[int, ...] | None = None
+    resize: bool = False
+    label_column: str = "label"
+    labelled: bool = True
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples as they were read, with the names that the data give their classes.
+
+    Attributes
+    ----------
+    inputs : numpy.ndarray
+        uint8 [N, C, H, W] or float32 [N, D].
+    ids : tuple of str, length N
+        File names relative to the data's folder, or numbers of rows counted from 1.
+    labels : tuple of str, length N, or None
+        Class names, or integers as text; None for data without classes.
+    columns : tuple of str
+        Names of the D columns of a table; empty for other data.
+    """
+
+    inputs: np.ndarray
+    ids: tuple[str, ...]
+    labels: tuple[str, ...] | None
+    columns: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass
+class Findings:
+    """What is wrong with data.
+
+    Attributes
+    ----------
+    kind : str
+        What the data are, in words.
+    problems : list of str
+        Sentences; with any of them the data are refused.
+    remarks : list of str
+        Sentences about what is unusual and works.
+    """
+
+    kind: str = ""
+    problems: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+    def problem(self, sentence: str) -> None:
+        """Note what makes the data unusable."""
+        self.problems.append(sentence)
+
+    def remark(self, sentence: str) -> None:
+        """Note what a person should know."""
+        self.remarks.append(sentence)
+
+
+def label_texts(values: np.ndarray) -> tuple[str, ...]:
+    """Labels of any plain type as text; a missing one (None, NaN, blank) is empty.
+
+    Parameters
+    ----------
+    values : numpy.ndarray [N]
+        Integers, whole numbers in floating point, booleans or texts.
+    """
+    return tuple(map(_label_text, values.tolist()))
+
+
+def few(texts: Sequence[str], shown: int = SHOWN) -> str:
+    """The first texts, and how many there are beyond them."""
+    more = len(texts) - shown
+    return ", ".join(texts[:shown]) + (f" and {more} more" if more > 0 else "")
+
+
+def counted(n: int, noun: str) -> str:
+    """A number with its noun: ``1 image``, ``2 images``."""
+    return f"{n} {noun}" + ("" if n == 1 else "s")
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """A shape in words: ``1 x 8 x 8``."""
+    return " x ".join(map(str, shape))
+
+
+def _label_text(value: object) -> str:
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return ""
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "backslashreplace")
+    if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
+        value = int(value)
+    return str(value).strip()
