@@ -51,6 +51,26 @@ VERBS = {
         "compare what this installation computes with reference values",
         "pfedgp verify tests/golden/golden_public.json --topic pg",
     ),
+    "onboard": Verb(
+        "pfedgp.commands.onboard",
+        "give a site its personal classifier from its own data and a trained model, without training",
+        "pfedgp onboard --model out/my-run/best --data ward-3/images --out sites/ward-3",
+    ),
+    "predict": Verb(
+        "pfedgp.commands.predict",
+        "classify new samples with a site's classifier: probabilities and uncertainty as CSV",
+        "pfedgp predict --site sites/ward-3 --data new/images --out predictions.csv --min-confidence 0.8",
+    ),
+    "check-data": Verb(
+        "pfedgp.commands.check_data",
+        "show what a site's own data hold and what keeps them from being used",
+        "pfedgp check-data ward-3/images",
+    ),
+    "export-client": Verb(
+        "pfedgp.commands.export_client",
+        "write the data of a simulated client as files, to try onboarding with",
+        "pfedgp export-client --dataset digits --clients 20 --client client-18 --out client-18",
+    ),
     "settings": Verb(
         "pfedgp.commands.settings",
         "list every setting with its default and meaning",
