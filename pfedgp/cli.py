@@ -51,6 +51,11 @@ VERBS = {
         "compare what this installation computes with reference values",
         "pfedgp verify tests/golden/golden_public.json --topic pg",
     ),
+    "bench": Verb(
+        "pfedgp.commands.bench",
+        "measure what one client's update and evaluation cost on this machine",
+        "pfedgp bench --variant full --classes 2 --n 400 800 --json bench.json",
+    ),
     "onboard": Verb(
         "pfedgp.commands.onboard",
         "give a site its personal classifier from its own data and a trained model, without training",

@@ -1,0 +1,1 @@
+"""What one client's update and evaluation cost (``pfedgp bench``)."""
