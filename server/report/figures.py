@@ -124,7 +124,7 @@ def confusion_map(class_names: Sequence[str], counts: Mapping[tuple[int, int], i
     top = 52 + (0.6 * size * longest if names else 0)
     wrong = sum(n for (true, predicted), n in counts.items() if true != predicted)
     label = f"Class confusion: {wrong} of {sum(counts.values())} test samples taken for another class"
-    drawing = Drawing(left + cell * many + 12, top + cell * many + 12, label)
+    drawing = Drawing(max(340, math.ceil(left + cell * many + 12)), math.ceil(top + cell * many + 12), label)
     drawing.text(10, 18, "True class (rows) and predicted class (columns)", fill="ink", size=13)
     totals: dict[int, int] = {}
     for (true, _), n in counts.items():

@@ -50,7 +50,7 @@ th, td {{ padding: .3rem .7rem; text-align: right; white-space: nowrap; border-t
 tbody th {{ text-align: left; font-weight: 600; background: var(--surface); }}
 tbody th, thead th:first-child {{ position: sticky; left: 0; }}
 .words {{ text-align: left; white-space: normal; min-width: 7rem; max-width: 22rem; }}
-.long {{ min-width: 13rem; }}
+td.long {{ min-width: 13rem; }}
 thead th {{ background: var(--panel); vertical-align: bottom; }}
 thead th:first-child {{ text-align: left; }}
 th button {{ all: unset; cursor: pointer; font-weight: 600; white-space: nowrap; border-radius: 3px; }}
@@ -65,6 +65,10 @@ td.changed {{ font-weight: 600; }}
 .confusion td.accent {{ background: color-mix(in srgb, var(--accent) var(--share), transparent); }}
 .confusion td.warn {{ background: color-mix(in srgb, var(--warn) var(--share), transparent); }}
 footer {{ margin-top: 3rem; color: var(--muted); font-size: .85rem; }}
+@media print, (max-width: 600px) {{
+  .confusion thead th:not(:first-child) {{ writing-mode: vertical-rl; text-align: right; }}
+  .confusion td {{ min-width: 2rem; padding: .3rem .35rem; }}
+}}
 @media print {{
   :root {{ color-scheme: light; {_variables(LIGHT)} }}
   body {{ max-width: none; padding: 0; font-size: 10pt; print-color-adjust: exact; -webkit-print-color-adjust: exact; }}
@@ -72,6 +76,10 @@ footer {{ margin-top: 3rem; color: var(--muted); font-size: .85rem; }}
   .frame {{ overflow: visible; border: 0; }}
   table {{ font-size: 7.5pt; }}
   th, td {{ padding: .15rem .35rem; }}
+  th, th button, td.words {{ white-space: normal; min-width: 0; }}
+  thead th {{ overflow-wrap: break-word; }}
+  tbody th, thead th:first-child {{ position: static; }}
+  .confusion td {{ min-width: 0; }}
   tr, figure, .cards div {{ break-inside: avoid; }}
   h2 {{ break-after: avoid; }}
 }}

@@ -1,0 +1,103 @@
+"""Calibration of a whole run: calibration.json agrees with all else that the run says; bad sums cost their client."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from flwr.app import Message
+
+from pfedgp_core.exchange import CONFIG, METRICS, SPLIT
+from pfedgp_core.metrics import MetricSums, summarise
+from tests.fakegrid import Tamper
+from tests.federation_run import SMALL, Run, federate
+
+SETTINGS = SMALL.replace(rounds=2)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    from flwr.supercore.task_identity import TaskIdentity
+
+    TaskIdentity.task_id = TaskIdentity.run_id = TaskIdentity.node_id = 1
+    return federate(SETTINGS, tmp_path_factory.mktemp("calibration") / "run")
+
+
+@pytest.fixture(scope="module")
+def record(run: Run) -> dict:
+    return json.loads((run.path / "calibration.json").read_text())
+
+
+def test_bins_of_the_clients_add_up_to_the_pooled_ones(run: Run, record: dict) -> None:
+    pooled = MetricSums.from_dict(record["pooled"])
+    clients = [MetricSums.from_dict(sums) for sums in record["clients"].values()]
+    assert sorted(record["clients"]) == [f"client-0{i}" for i in range(5)]
+    assert [len(record["pooled"][f"bin_{kind}"]) for kind in ("count", "confidence", "correct")] == [15, 15, 15]
+    np.testing.assert_array_equal(sum(sums.bin_count for sums in clients), pooled.bin_count)
+    np.testing.assert_allclose(sum(sums.bin_confidence for sums in clients), pooled.bin_confidence)
+    values = summarise(pooled)
+    assert {key: values[key] for key in ("accuracy", "ece", "mce")} == {
+        key: run.summary[key] for key in ("accuracy", "ece", "mce")
+    }
+
+
+def test_the_temperature_is_chosen_on_validation_data(run: Run, record: dict) -> None:
+    validation, test = (
+        {t["temperature"]: summarise(MetricSums.from_dict(t[split])) for t in record["temperatures"]}
+        for split in ("validation", "test")
+    )
+    assert len(validation) == 13
+    chosen = min(validation, key=lambda t: validation[t]["ece"])
+    assert record["temperature"] == run.summary["temperature"] == chosen
+    assert run.summary["ece_at_temperature"] == test[chosen]["ece"]
+    assert run.summary["ece"] == pytest.approx(test[1.0]["ece"])
+
+
+def test_confusion_covers_every_test_sample_and_every_error(run: Run, record: dict) -> None:
+    counts = record["confusion"]
+    assert sum(n for _, _, n in counts) == run.summary["test_samples"]
+    correct = sum(n for true, predicted, n in counts if true == predicted)
+    assert correct / run.summary["test_samples"] == pytest.approx(run.summary["accuracy"])
+    assert len(record["class_names"]) == 10
+
+
+def changed(key: str, change) -> Tamper:
+    """A tamper of client 1's calibration in its final evaluation."""
+
+    def tamper(request: Message, index: int, reply: Message) -> Message:
+        if index == 1 and request.content[CONFIG].get(SPLIT) == "test":
+            metrics = reply.content[METRICS]
+            metrics[f"calibration.{key}"] = change(metrics[f"calibration.{key}"])
+        return reply
+
+    return tamper
+
+
+@pytest.mark.parametrize(
+    ("key", "change", "reason"),
+    [
+        ("test.n", lambda v: v[:-1], "not calibration sums"),
+        ("confusion.true", lambda v: [99 for _ in v], "confusion|do not fit"),
+        ("confusion.count", lambda v: [n + 1 for n in v], "different test samples"),
+    ],
+)
+def test_sums_that_cannot_be_are_refused_and_named(key: str, change, reason: str, tmp_path: Path) -> None:
+    run = federate(SETTINGS, tmp_path / "run", changed(key, change))
+    assert list(run.summary["missing_clients"]) == ["client-01"]
+    assert re.search(reason, run.summary["missing_clients"]["client-01"])
+    assert "client-01" not in json.loads((run.path / "calibration.json").read_text())["clients"]
+
+
+def test_only_the_final_evaluation_asks_for_them(tmp_path: Path) -> None:
+    seen: dict[str, set[bool]] = {}
+
+    def watch(request: Message, index: int, reply: Message) -> Message:
+        split = request.content[CONFIG].get(SPLIT)
+        if request.metadata.message_type == "evaluate":
+            has = any(key.startswith("calibration.") for key in reply.content[METRICS])
+            seen.setdefault(split, set()).add(has)
+        return reply
+
+    federate(SETTINGS, tmp_path / "run", watch)
+    assert seen == {"validation": {False}, "test": {True}}
