@@ -8,6 +8,7 @@ from typing import Any, TextIO
 
 from pfedgp_core.config import Settings
 from server.reporters import Reporter
+from server.wording import duration, number, percent, shortened
 
 __all__ = ["ConsoleReporter"]
 
@@ -48,8 +49,8 @@ class ConsoleReporter(Reporter):
             "folder": f"{path}",
         }
         self._print("pFedGP")
-        for number, (name, text) in enumerate(rows.items(), start=1):
-            self._print(f"{'`--' if number == len(rows) else '|--'} {name:<8} {text}")
+        for place, (name, text) in enumerate(rows.items(), start=1):
+            self._print(f"{'`--' if place == len(rows) else '|--'} {name:<8} {text}")
 
     def round(self, record: Mapping[str, Any]) -> None:
         """Print one line, and a second one naming the clients that failed."""
@@ -60,10 +61,10 @@ class ConsoleReporter(Reporter):
             f"round {record['round']:>{width}}/{self._rounds}",
             f"{record['ok']} ok",
             f"{len(record['failed'])} failed",
-            f"loss {_number(record['train_loss'])}",
+            f"loss {number(record['train_loss'])}",
             _validation(record),
-            _duration(seconds["round"]),
-            f"ETA {_duration(None if eta is None else round(eta))}",
+            duration(seconds["round"]),
+            f"ETA {duration(None if eta is None else round(eta))}",
         ]
         if record.get("best"):
             parts.append("best so far")
@@ -91,7 +92,7 @@ class ConsoleReporter(Reporter):
         self._print(
             f"           {summary.get('status', 'ended')} after {summary.get('rounds', 0)} rounds, "
             f"{summary.get('clients', len(rows))} clients, best round {_text(summary.get('best_round'))}, "
-            f"{_duration(summary.get('seconds'))}"
+            f"{duration(summary.get('seconds'))}"
         )
         for note in summary.get("notes") or ():
             self._print(f"           {note}")
@@ -99,7 +100,7 @@ class ConsoleReporter(Reporter):
 
     def _name(self, what: str, reasons: Mapping[str, str] | None) -> None:
         if reasons:
-            listed = ", ".join(f"{name} ({_shortened(reason, 120)})" for name, reason in sorted(reasons.items()))
+            listed = ", ".join(f"{name} ({shortened(reason, 120)})" for name, reason in sorted(reasons.items()))
             self._print(f"  {what}: {listed}")
 
     def _print(self, line: str) -> None:
@@ -116,28 +117,32 @@ def _validation(record: Mapping[str, Any]) -> str:
     """The score of a round; most rounds have none."""
     if "validation_standard_rmse" in record:
         error = record["validation_standard_rmse"]
-        return f"val rmse {'-' if error is None else _number(error):>5} sd"
+        return f"val rmse {'-' if error is None else number(error):>5} sd"
     accuracy = record["validation_accuracy"]
-    return f"val acc {'-' if accuracy is None else _percent(accuracy):>6}"
+    return f"val acc {'-' if accuracy is None else percent(accuracy):>6}"
 
 
 def _federated(summary: Mapping[str, Any]) -> list[str]:
     """The pooled metrics; in regression also what the clients' training means alone would give."""
     if "rmse" not in summary:
-        numbers = "  ".join(f"{name} {_number(summary.get(name))}" for name in ("ece", "mce", "nll", "brier"))
-        return [f"accuracy {_percent(summary.get('accuracy'))}  {numbers}"]
-    numbers = "  ".join(f"{name} {_number(summary[name])}" for name in ("rmse", "mae", "nll", "r2"))
-    means = f"rmse {_number(summary['baseline_rmse'])}  r2 {_number(summary['baseline_r2'])}"
+        numbers = "  ".join(f"{name} {number(summary.get(name))}" for name in ("ece", "mce", "nll", "brier"))
+        lines = [f"accuracy {percent(summary.get('accuracy'))}  {numbers}"]
+        if summary.get("temperature") is not None:
+            ece = number(summary.get("ece_at_temperature"))
+            lines.append(f"at temperature {summary['temperature']:g}, the best on validation data: ece {ece}")
+        return lines
+    numbers = "  ".join(f"{name} {number(summary[name])}" for name in ("rmse", "mae", "nll", "r2"))
+    means = f"rmse {number(summary['baseline_rmse'])}  r2 {number(summary['baseline_r2'])}"
     return [
-        f"{numbers}  95 % intervals hold {_percent(summary['coverage'])}",
+        f"{numbers}  95 % intervals hold {percent(summary['coverage'])}",
         f"clients' training means alone: {means}",
     ]
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (
-        _shortened(str(row["name"]), _WIDEST_CELL),
-        *([_shortened(", ".join(row["classes"]), _WIDEST_CELL)] if "classes" in row else []),
+        shortened(str(row["name"]), _WIDEST_CELL),
+        *([shortened(", ".join(row["classes"]), _WIDEST_CELL)] if "classes" in row else []),
         _text(row["n_train"]),
         _text(row["n_test"]),
         _text(row["rounds_trained"]),
@@ -148,8 +153,8 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _measured(row: Mapping[str, Any]) -> tuple[str, ...]:
     if "rmse" in row:
-        return _number(row["rmse"]), _number(row["nll"]), _percent(row["coverage"]), _number(row["r2"])
-    return _percent(row["accuracy"]), _number(row["nll"]), _number(row["ece"]), _number(row["brier"])
+        return number(row["rmse"]), number(row["nll"]), percent(row["coverage"]), number(row["r2"])
+    return percent(row["accuracy"]), number(row["nll"]), number(row["ece"]), number(row["brier"])
 
 
 def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], names: int) -> list[str]:
@@ -166,28 +171,3 @@ def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], names: int
 
 def _text(value: Any) -> str:
     return "n/a" if value is None else str(value)
-
-
-def _number(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.3f}"
-
-
-def _percent(value: float | None) -> str:
-    return "n/a" if value is None else f"{100 * value:.1f} %"
-
-
-def _duration(seconds: float | None) -> str:
-    if seconds is None:
-        return "n/a"
-    if seconds < 10 and not isinstance(seconds, int):
-        return f"{seconds:.2f} s"
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    if seconds < 7200:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
-
-
-def _shortened(text: str, width: int) -> str:
-    line = " ".join(str(text).split())
-    return line if len(line) <= width else line[: width - 3] + "..."

@@ -11,8 +11,9 @@ _TITLES = {
     "last_trained_round": "last trained",
     "train_loss": "training loss",
     "brier": "Brier score",
-    "standard_rmse": "standardised RMSE",
-    "validation_standard_rmse": "validation RMSE, standardised",
+    "coverage": "95 % interval coverage",
+    "standard_rmse": "RMSE [sd]",
+    "validation_standard_rmse": "validation RMSE [sd]",
 }
 _SHORT = {"ece", "mce", "nll", "rmse", "mae", "nlpd", "r2"}  # written in capitals
 

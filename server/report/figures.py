@@ -56,7 +56,7 @@ def over_rounds(title: str, key: str, points: Sequence[tuple[int, float]], best:
     if best is not None and marked is not None:
         drawing.dot(*place(best, marked), 5.5, stroke="warn")
         # Beside the heading, where no curve can cross it.
-        text = f"{measure(key, marked)} in the best round, {best}"
+        text = f"{measure(key, marked)} in best round {best}"
         drawing.text(WIDTH - right, 18, text, fill="warn", size=11, anchor="end")
     return drawing
 

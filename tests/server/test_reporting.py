@@ -129,3 +129,8 @@ def test_prints_to_the_present_standard_output(capsys: pytest.CaptureFixture[str
     reporter = ConsoleReporter()
     reporter.start(Settings(), 3, Path("x"))
     assert capsys.readouterr().out.startswith("pFedGP\n")
+
+
+def test_a_chosen_temperature_has_a_line_of_its_own(reporter: ConsoleReporter, out: io.StringIO) -> None:
+    reporter.finish([ROW], SUMMARY | {"temperature": 0.2, "ece_at_temperature": 0.0104}, Path("/runs/a"))
+    assert "           at temperature 0.2, the best on validation data: ece 0.010\n" in out.getvalue()
