@@ -37,6 +37,8 @@ def hello(message: Message, context: Context) -> Message:
         input_shape=tuple(data.train.inputs.shape[1:]),
         partition_hash=site.partition_hash,
         versions=software_versions(),
+        mean=data.mean,
+        std=data.std,
     )
     return reply_to(message, record)
 

@@ -44,13 +44,15 @@ def load_site(settings: Settings, node_config: Mapping[str, Any]) -> Site:
             "simulated data set; a site's own data (data-path) is not supported by this version."
         )
     index, nodes = node_config["partition-id"], node_config.get("num-partitions")
-    if nodes != settings.clients:
+    if nodes != settings.participants:
         raise ConfigError(
-            f"num-partitions = {nodes} on this node and clients = {settings.clients} in the run do not fit: "
-            "start as many nodes as the run has clients, each with num-partitions set to that number."
+            f"num-partitions = {nodes} on this node and {settings.participants} participating clients in the run do not "
+            "fit: start as many nodes as clients take part, each with num-partitions set to that number."
         )
-    if index not in range(settings.clients):
-        raise ConfigError(f"partition-id = {index} is out of range; give each node one of 0 to {settings.clients - 1}.")
+    if index not in range(settings.participants):
+        raise ConfigError(
+            f"partition-id = {index} is out of range; give each node one of 0 to {settings.participants - 1}."
+        )
     data = simulated_client(settings, int(index))
     name = str(node_config.get("client-name", data.name))
     return Site(replace(data, name=name), simulated_partition(settings).hash)

@@ -114,7 +114,7 @@ def _simulate(settings: Settings, out: Path, workers: int, outputs: "Outputs | N
         flwr.simulation.run_simulation(
             launcher,
             client.client_app.app,
-            num_supernodes=settings.clients,
+            num_supernodes=settings.participants,
             backend_config={
                 "client_resources": {"num_cpus": 1, "num_gpus": 0.0},
                 "init_args": {"num_cpus": workers, "logging_level": "ERROR", "log_to_driver": False},

@@ -68,6 +68,12 @@ class Settings:
     dataset: str = _setting("digits", "data set of a simulation; deployed clients bring their own data")
     data_root: str = _setting("", "folder (or packed file) of the data set; empty = where the data set lies by default")
     clients: int = _setting(20, "clients that the simulated data set is split over", low=1, high=1_000_000)
+    unseen_clients: int = _setting(
+        0,
+        "simulated clients, the last ones, that stay out of the run and can be onboarded after it",
+        low=0,
+        high=1_000_000,
+    )
     classes_per_client: int = _setting(
         2, "distinct classes that each simulated client holds; unused in regression", low=1, high=100_000
     )
@@ -123,10 +129,10 @@ class Settings:
             for f in fields(owner):
                 if f.name != "gp":
                     _check(prefix + _kebab(f.name), getattr(owner, f.name), f)
-        if self.clients_per_round > self.clients:
+        if self.clients_per_round > self.participants:
             raise ConfigError(
-                f"clients-per-round = {self.clients_per_round} is more than clients = {self.clients}: "
-                "lower the first or raise the second."
+                f"clients-per-round = {self.clients_per_round} is more than the clients that take part "
+                f"(clients - unseen-clients = {self.participants}): lower the first or raise clients."
             )
         if self.variant == "ip-data" and self.objective == "marginal":
             raise ConfigError(
@@ -151,6 +157,11 @@ class Settings:
                 f"min-results = {self.min_results} is more than clients-per-round = {self.clients_per_round}, "
                 "so no round could succeed: lower the first or raise the second."
             )
+
+    @property
+    def participants(self) -> int:
+        """Simulated clients that take part in the run."""
+        return self.clients - self.unseen_clients
 
     @classmethod
     def from_run_config(cls, run_config: Mapping[str, Value]) -> "Settings":

@@ -75,6 +75,8 @@ class Hello:
         Of the simulated partition; empty where the client brings its own data.
     versions : dict
         Software by name.
+    mean, std : tuple of float
+        Normalisation of the inputs; the model is only as good as inputs normalised alike.
     """
 
     name: str
@@ -86,6 +88,8 @@ class Hello:
     input_shape: tuple[int, ...]
     partition_hash: str
     versions: dict[str, str]
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
 
     def to_wire(self) -> tuple[Fields, Fields]:
         """Return (config, metrics)."""
@@ -106,6 +110,8 @@ class Hello:
                 input_shape=tuple(_count(n) for n in fields["input_shape"]),
                 partition_hash=_text(fields["partition_hash"]),
                 versions={_text(k): _text(v) for k, v in fields["versions"].items()},
+                mean=tuple(float(x) for x in fields["mean"]),
+                std=tuple(float(x) for x in fields["std"]),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"malformed hello ({type(error).__name__})") from None

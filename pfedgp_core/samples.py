@@ -152,13 +152,18 @@ class TensorSplit:
 
 @dataclass(frozen=True)
 class ClientData:
-    """All that one client holds; ``class_names`` is the federation's whole list, empty in regression."""
+    """All that one client holds; ``class_names`` is the federation's whole list, empty in regression.
+
+    ``mean`` and ``std`` are those that its inputs were normalised with, per channel or feature.
+    """
 
     name: str
     class_names: tuple[str, ...]
     train: TensorSplit
     validation: TensorSplit
     test: TensorSplit
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
 
 
 def normalised(split: Split, mean: np.ndarray, std: np.ndarray) -> TensorSplit:

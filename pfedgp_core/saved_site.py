@@ -81,6 +81,11 @@ class SavedSite:
         """Names of the site's classes, the columns of `predict_proba`."""
         return tuple(self.model.class_names[i] for i in self.classifier.classes_.tolist())
 
+    @property
+    def took_part(self) -> bool | None:
+        """True where a client of the site's name trained or selected the model; None where its name does not tell."""
+        return True if self.name in self.model.participants else None
+
     def predict_proba(self, inputs: np.ndarray) -> np.ndarray:
         """Class probabilities of raw inputs, float64 [N, k], columns in the order of `class_names`."""
         return self.predict(inputs).probabilities
@@ -177,6 +182,8 @@ class SavedSite:
                 "length_scale": float(kernel.length_scale),
             },
             "counters": dict(classifier.counters_),
+            "participants": list(model.participants),
+            "took_part": self.took_part,
             "settings": model.settings.to_run_config(),
         }
 
@@ -189,6 +196,7 @@ class SavedSite:
             tuple(about["input_shape"]),
             tensors["mean"],
             tensors["std"],
+            tuple(about.get("participants", ())),
         )
         samples = SiteSamples(tensors["features"], tensors["labels"], tensors["digests"])
         for what, found, noted in (("model", model, about["model_sha256"]), ("data", samples, about["data_sha256"])):

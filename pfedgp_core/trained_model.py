@@ -34,6 +34,8 @@ class TrainedModel:
         Shape of one input, (C, H, W) or (D,).
     mean, std : numpy.ndarray, float32 [C] or [D]
         Normalisation of the inputs, as in training.
+    participants : tuple of str
+        Clients whose data trained or selected the model.
 
     Raises
     ------
@@ -47,6 +49,7 @@ class TrainedModel:
     input_shape: tuple[int, ...]
     mean: np.ndarray
     std: np.ndarray
+    participants: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if getattr(self.settings, "task", "classification") != "classification":
@@ -74,6 +77,7 @@ class TrainedModel:
             shape = tuple(int(size) for size in meta["input_shape"])
             scale = meta.get("normalisation")
             moments = None if scale is None else tuple(np.array(scale[k], dtype=np.float32) for k in ("mean", "std"))
+            participants = tuple(str(name) for name in meta.get("clients", ()))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ArtefactError(
                 f"The model does not say what it is for ({error!r} in meta.json): give the folder 'best' or 'final' of "
@@ -84,7 +88,7 @@ class TrainedModel:
             raise ArtefactError(
                 f"The model's normalisation does not fit its inputs of shape {shape}: give a model of another run."
             )
-        return cls(vector, settings, names, shape, mean, std)
+        return cls(vector, settings, names, shape, mean, std, participants)
 
     @cached_property
     def sha256(self) -> str:

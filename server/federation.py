@@ -2,8 +2,8 @@
 
 import logging
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,11 +30,11 @@ logger = logging.getLogger("pfedgp.server")
 
 @dataclass
 class Model:
-    """A shared vector, the round that made it, and its score on the pooled validation data where it was measured."""
+    """A shared vector, the round that made it, and its metrics on the pooled validation data where it was measured."""
 
     vector: np.ndarray
     round: int = 0
-    score: float | None = None
+    metrics: Mapping[str, float | int | None] = field(default_factory=dict)
 
 
 class Federation:
@@ -100,8 +100,8 @@ class Federation:
             trained, evaluation, is_best = time.perf_counter(), Evaluation(report=self.report), False
             if t % self.settings.evaluate_every == 0 or t == self.settings.rounds:
                 evaluation = self._evaluate(t, model.vector, "validation")
-                model = Model(model.vector, t, evaluation.score)
-                is_best = self.report.better(model.score, best.score if best else None)
+                model = Model(model.vector, t, evaluation.metrics)
+                is_best = self.report.better(model.metrics, best.metrics if best else {})
             if is_best:
                 best = model
                 self._save("best", best, hello)
@@ -175,7 +175,14 @@ class Federation:
             self.folder.write_calibration(calibration)
         self._write_partition(hello)
         total = summary(
-            self.settings, self.roster, test, self.history, best.round, best.score, missing, self._elapsed()
+            self.settings,
+            self.roster,
+            test,
+            self.history,
+            best.round,
+            best.metrics.get(self.report.score),
+            missing,
+            self._elapsed(),
         ) | temperature_results(test)
         self.folder.write_summary(total)
         for reporter in self.reporters:
@@ -199,9 +206,11 @@ class Federation:
     def _save(self, which: Any, model: Model, hello: Hello) -> None:
         meta = {
             "round": model.round,
-            self.report.score_key: model.score,
+            self.report.score_key: model.metrics.get(self.report.score),
             "class_names": list(hello.class_names),
             "input_shape": list(hello.input_shape),
+            "normalisation": {"mean": list(hello.mean), "std": list(hello.std)},
+            "clients": [client.name for client in self.roster.all],
             "settings": self.settings.to_run_config(),
         }
         self.folder.save_model(which, model.vector, meta)

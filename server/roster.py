@@ -132,7 +132,7 @@ class Roster:
         if self._started:
             return self.settings.min_results
         simulated = bool(self.clients) and bool(self.reference.partition_hash)
-        return self.settings.clients if simulated else self.settings.clients_per_round
+        return self.settings.participants if simulated else self.settings.clients_per_round
 
     def _take_in(self, node: int, message: Message) -> None:
         """Accept a client, or say why not."""
@@ -176,6 +176,10 @@ class Roster:
             )
         if hello.class_names != reference.class_names:
             return f"{hello.name} and {reference.name} have different class lists: give all clients the same one."
+        if (hello.mean, hello.std) != (reference.mean, reference.std):
+            return (
+                f"{hello.name} and {reference.name} normalise their inputs differently: give both the same statistics."
+            )
         if hello.input_shape != reference.input_shape:
             return (
                 f"{hello.name} has inputs of shape {list(hello.input_shape)}, {reference.name} of "
@@ -203,5 +207,5 @@ class Roster:
         reasons = sorted({self._broken[node] for node in self._online})
         return (
             f"None of the {len(self._online)} connected clients can take part ({', '.join(reasons)}): their own logs "
-            f"say why; in a simulation the number of nodes must be clients = {self.settings.clients}."
+            f"say why; in a simulation the number of nodes must be clients - unseen-clients = {self.settings.participants}."
         )

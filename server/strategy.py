@@ -60,12 +60,6 @@ class Evaluation:
         """Metrics of the pooled samples; None where there are none."""
         return self.report.summarise(self.pooled)
 
-    @property
-    def score(self) -> float | None:
-        """What picks the best model; None where no client was measured."""
-        value = self.metrics[self.report.score]
-        return None if value is None else float(value)
-
 
 class PFedGP(Strategy):
     """Flower's five questions, answered for pFedGP.

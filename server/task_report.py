@@ -1,6 +1,6 @@
 """What the two tasks report: which sums travel, which number picks the best model, and what the tables show."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,11 +43,20 @@ class TaskReport:
         """Name of the score in files, where validation and test data need telling apart."""
         return f"validation_{self.score}"
 
-    def better(self, score: float | None, best: float | None) -> bool:
-        """Whether a model with `score` replaces one with `best`; None for a model that was not measured."""
-        if score is None or best is None:
-            return score is not None
-        return score > best if self.larger_is_better else score < best
+    def better(self, metrics: Mapping[str, float | int | None], best: Mapping[str, float | int | None]) -> bool:
+        """Whether a model with pooled validation `metrics` replaces the one with `best`.
+
+        The score decides, and between equal scores the negative log-likelihood: among models that make the same number
+        of errors, the better calibrated one. Without a score a model was not measured.
+        """
+        ranks = [self._rank(m) for m in (metrics, best)]
+        return ranks[0] is not None and (ranks[1] is None or ranks[0] > ranks[1])
+
+    def _rank(self, metrics: Mapping[str, float | int | None]) -> tuple[float, float] | None:
+        score, nll = metrics.get(self.score), metrics.get("nll")
+        if score is None:
+            return None
+        return (score if self.larger_is_better else -score), -(nll or 0.0)
 
 
 CLASSIFICATION = TaskReport(

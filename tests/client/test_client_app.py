@@ -112,8 +112,17 @@ def test_a_site_without_data_is_told_what_to_pass() -> None:
 
 @pytest.mark.parametrize("config", [{"num-partitions": 2}, {}, {"num-partitions": "5"}])
 def test_the_number_of_nodes_must_be_the_number_of_clients(config: dict) -> None:
-    with pytest.raises(ConfigError, match="clients = 5"):
+    with pytest.raises(ConfigError, match="5 participating clients"):
         load_site(SMALL, {"partition-id": 0} | config)
+
+
+def test_unseen_clients_are_left_out_of_the_simulation() -> None:
+    settings = SMALL.replace(unseen_clients=2, clients_per_round=2)
+    site = load_site(settings, {"partition-id": 2, "num-partitions": 3})
+    # The clients that take part are the same as without, so the unseen ones can be measured against them.
+    assert site.partition_hash == load_site(SMALL, {"partition-id": 2, "num-partitions": 5}).partition_hash
+    with pytest.raises(ConfigError, match="0 to 2"):
+        load_site(settings, {"partition-id": 3, "num-partitions": 3})
 
 
 @pytest.mark.parametrize("index", [-1, 5, "0", 0.5])

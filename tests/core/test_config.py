@@ -139,7 +139,7 @@ def test_switches(key):
 
 
 def test_no_more_clients_per_round_than_clients():
-    with pytest.raises(ConfigError, match="clients-per-round = 5 is more than clients = 4"):
+    with pytest.raises(ConfigError, match="clients-per-round = 5 is more than the clients that take part"):
         Settings.from_run_config({"clients": 4})
     assert Settings.from_run_config({"clients": 5}).clients == 5
 
@@ -205,3 +205,9 @@ def test_regression_has_no_classes():
         Settings(task="regression", variant="ip-data", objective="marginal")
     for link in CHOICES["gp.link"]:  # without meaning there
         assert Settings(task="regression", gp=GPSettings(link=link)).task == "regression"
+
+
+def test_unseen_clients_do_not_take_part():
+    assert Settings(clients=20, unseen_clients=2).participants == 18
+    with pytest.raises(ConfigError, match=r"clients - unseen-clients = 4"):
+        Settings(clients=6, unseen_clients=2)
