@@ -46,8 +46,8 @@ def load_site(settings: Settings, node_config: Mapping[str, Any]) -> Site:
     index, nodes = node_config["partition-id"], node_config.get("num-partitions")
     if nodes != settings.participants:
         raise ConfigError(
-            f"num-partitions = {nodes} on this node and {settings.participants} participating clients in the run do not "
-            "fit: start as many nodes as clients take part, each with num-partitions set to that number."
+            f"num-partitions = {nodes} on this node and {settings.participants} participating clients in the run do "
+            "not fit: start as many nodes as clients take part, each with num-partitions set to that number."
         )
     if index not in range(settings.participants):
         raise ConfigError(

@@ -207,5 +207,5 @@ class Roster:
         reasons = sorted({self._broken[node] for node in self._online})
         return (
             f"None of the {len(self._online)} connected clients can take part ({', '.join(reasons)}): their own logs "
-            f"say why; in a simulation the number of nodes must be clients - unseen-clients = {self.settings.participants}."
+            f"say why; a simulation has as many nodes as clients take part, {self.settings.participants}."
         )
