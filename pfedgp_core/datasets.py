@@ -92,8 +92,15 @@ def client_data(dataset: Dataset, partition: Partition, client_index: int) -> Cl
                 f"make it again from this data set."
             )
         tensors[name] = normalised(Split(split.inputs[rows], split.labels[rows]), dataset.mean, dataset.std)
-    moments = {"mean": tuple(dataset.mean.tolist()), "std": tuple(dataset.std.tolist())}
-    return ClientData(partition.client_names[client_index], dataset.class_names, **tensors, **moments)
+    return ClientData(
+        name=partition.client_names[client_index],
+        class_names=dataset.class_names,
+        train=tensors["train"],
+        validation=tensors["validation"],
+        test=tensors["test"],
+        mean=tuple(dataset.mean.tolist()),
+        std=tuple(dataset.std.tolist()),
+    )
 
 
 def digits(root: str, seed: int) -> Dataset:
