@@ -66,6 +66,11 @@ VERBS = {
         "classify new samples with a site's classifier: probabilities and uncertainty as CSV",
         "pfedgp predict --site sites/ward-3 --data new/images --out predictions.csv --min-confidence 0.8",
     ),
+    "certify": Verb(
+        "pfedgp.commands.certify",
+        "bound the error of a site's classifier, with a stated probability",
+        "pfedgp certify --site sites/ward-3 --unseen",
+    ),
     "check-data": Verb(
         "pfedgp.commands.check_data",
         "show what a site's own data hold and what keeps them from being used",

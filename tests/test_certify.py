@@ -1,0 +1,114 @@
+"""The verb ``pfedgp certify`` on saved sites."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pfedgp.cli import main
+from pfedgp_core.binomial_bound import clopper_pearson
+from pfedgp_core.config import Settings
+from pfedgp_core.samples import Split
+from pfedgp_core.saved_site import SavedSite
+from pfedgp_core.shared import SharedState
+from pfedgp_core.site_samples import SiteSamples
+from pfedgp_core.trained_model import TrainedModel
+
+NAMES = ("cat", "dog", "eel", "fox")
+Certify = Callable[..., dict[str, Any]]
+
+
+def samples(n: int, seed: int, k: int = 2) -> Split:
+    rng = np.random.default_rng(seed)
+    y = np.r_[np.arange(k), rng.integers(0, k, n - k)]
+    return Split((3 * np.eye(5)[y] + 0.3 * rng.normal(size=(n, 5))).astype(np.float32), y)
+
+
+def save_site(path: Path, split: Split, participants: tuple[str, ...] = ()) -> Path:
+    settings = Settings(network="mlp", feature_dim=8)
+    vector = SharedState.initial(settings, (5,), len(NAMES)).to_vector()
+    model = TrainedModel(vector, settings, NAMES, (5,), np.zeros(5, np.float32), np.ones(5, np.float32), participants)
+    SavedSite.fit("ward", model, SiteSamples.compute(split, model)).save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_site(tmp_path_factory.mktemp("sites") / "ward", samples(80, seed=0))
+
+
+@pytest.fixture
+def certify(site: Path, capsys: pytest.CaptureFixture[str]) -> Certify:
+    def run(*options: str) -> dict[str, Any]:
+        assert main(["certify", "--site", str(site), "--json", *options]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def refusal(capsys: pytest.CaptureFixture[str], site: Path, *options: str) -> str:
+    assert main(["certify", "--site", str(site), *options]) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.count("\n") == 1
+    return said.err
+
+
+def held_out(path: Path, split: Split) -> Path:
+    np.savez(path, inputs=split.inputs, labels=split.labels, class_names=np.array(NAMES))
+    return path
+
+
+def test_pac_bayes(certify: Certify, site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = certify("--unseen", "--delta", "0.05")
+    assert found["method"] == "pac-bayes" and found["n"] == 80 and found["classes"] == ["cat", "dog"]
+    assert 0 < found["gibbs"]["bound"] < found["wrong_probability"]["bound"] < 1
+    assert found["unseen"] == "asserted by the operator"
+    assert certify("--unseen", "--delta", "0.05", "--classes", "dog,cat")["price_classes"] == 0.0
+    assert main(["certify", "--site", str(site), "--unseen"]) == 0
+    text = capsys.readouterr().out
+    assert "error of the deployed classifier" in text and "provided that:" in text
+
+
+def test_held_out(certify: Certify, tmp_path: Path, capsys: pytest.CaptureFixture[str], site: Path) -> None:
+    data = samples(200, seed=1, k=3)  # eel is a class that the site does not have
+    path = held_out(tmp_path / "new.npz", data)
+    found = certify("--method", "held-out", "--data", str(path))
+    errors = int((SavedSite.load(site).predict_proba(data.inputs).argmax(1) != data.labels).sum())
+    assert errors >= (data.labels == 2).sum()
+    assert found["deployed"]["errors"] == errors
+    assert found["deployed"]["bound"] == clopper_pearson(errors, 200, 0.01)
+    assert main(["certify", "--site", str(site), "--method", "held-out", "--data", str(path)]) == 0
+    assert "error of the deployed classifier" in capsys.readouterr().out
+
+
+def test_refusals(site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "give --unseen" in refusal(capsys, site)
+    assert "fixed in advance" in refusal(capsys, site, "--unseen", "--classes", "cat,dog,eel")
+    assert "'cow'" in refusal(capsys, site, "--unseen", "--classes", "cat,cow")
+    assert "--delta 0 is not" in refusal(capsys, site, "--unseen", "--delta", "0")
+    assert "give them with --data" in refusal(capsys, site, "--method", "held-out")
+    assert "held-out: pac-bayes" in refusal(capsys, site, "--data", "x.npz")
+    assert "no complete site" in refusal(capsys, tmp_path, "--unseen")
+    fitted = held_out(tmp_path / "fitted.npz", samples(80, seed=0))
+    assert "fitted on (80)" in refusal(capsys, site, "--method", "held-out", "--data", str(fitted))
+    new = samples(30, seed=2)
+    doubled = held_out(tmp_path / "twice.npz", Split(np.tile(new.inputs, (2, 1)), np.tile(new.labels, 2)))
+    assert "equal each other (30)" in refusal(capsys, site, "--method", "held-out", "--data", str(doubled))
+
+
+def test_copies_among_the_samples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    once = samples(40, seed=0)
+    site = save_site(tmp_path / "ward", Split(np.tile(once.inputs, (2, 1)), np.tile(once.labels, 2)))
+    assert "40 of the 80 samples equal another one" in refusal(capsys, site, "--unseen")
+    assert main(["certify", "--site", str(site), "--unseen", "--repeats-are-genuine", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["repeated_samples"] == 40
+
+
+def test_a_participant_is_refused_whatever_is_asserted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    site = save_site(tmp_path / "ward", samples(40, seed=0), participants=("clinic", "ward"))
+    assert "took part in training" in refusal(capsys, site, "--unseen")
+    new = held_out(tmp_path / "new.npz", samples(50, seed=1))
+    assert main(["certify", "--site", str(site), "--method", "held-out", "--data", str(new)]) == 0
