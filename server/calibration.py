@@ -15,7 +15,7 @@ def calibration_record(test: Evaluation, class_names: Sequence[str]) -> dict[str
 
     ``pooled`` and ``clients`` hold the sums of the test data at temperature 1, bin by bin: number of samples, sum of
     their confidences, number of correct ones. ``temperature`` is the one with the smallest ECE on the pooled validation
-    data; None where there are none.
+    data of the tested clients; None where there are none.
     """
     replies = {name: accepted.reply for name, accepted in test.replies.accepted.items()}
     extras = [reply.calibration for reply in replies.values() if reply.calibration is not None]

@@ -256,3 +256,15 @@ def test_a_closed_pipe_is_silent() -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(30) in (0, 141)
+
+
+def test_operators_choose_where_results_go(runs: Runs, tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text('prometheus = "file.prom"\ntensorboard = "from-file"\nrounds = 3\n')
+    assert main(["simulate", "--config", "a.toml", "--tensorboard", "tb", "--out", "run"]) == 0
+    assert runs.outputs == Outputs("run", "tb", "file.prom")
+    assert runs[0][0].rounds == 3 and runs[0][1] == tmp_path / "run"
+
+
+def test_a_prometheus_file_must_not_be_a_folder(runs: Runs, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["simulate", "--prometheus", str(tmp_path)]) == 2
+    assert "give the name of a file" in complaint(capsys) and not runs
