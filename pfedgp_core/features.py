@@ -13,6 +13,7 @@ from pfedgp_core.errors import NonFiniteError
 __all__ = ["FeaturePass", "compute_features"]
 
 BATCH = 128  # rows a forward call; the fastest on a CPU core, whose cache larger ones leave
+ACTIVATIONS = 16  # bytes that a forward pass of a small convolutional network keeps for each byte of its input
 KEEP_GRAPH_BYTES = 2**29  # estimated activations up to which the graph is kept
 
 
@@ -32,8 +33,7 @@ class FeaturePass:
 
     def __init__(self, network: nn.Module, inputs: Tensor) -> None:
         self.network, self.inputs = network, inputs
-        # A network's activations are roughly this multiple of its input.
-        keep = 40 * inputs.numel() * inputs.element_size() <= KEEP_GRAPH_BYTES
+        keep = ACTIVATIONS * inputs.numel() * inputs.element_size() <= KEEP_GRAPH_BYTES
         if keep:
             self._output: Tensor | None = torch.cat([network(batch) for batch in inputs.split(BATCH)])
             features = self._output.detach()

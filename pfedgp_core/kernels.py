@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from pfedgp_core.errors import ConfigError
+from pfedgp_core.rbf import exact_in_products, rbf_cross, rbf_gram
 
 __all__ = ["KERNELS", "RBF", "Kernel", "Linear", "Matern12", "Matern32", "Matern52", "make_kernel", "unit_sphere"]
 
@@ -80,11 +81,21 @@ class Stationary(Kernel):
 
 
 class RBF(Stationary):
-    """S exp(-r^2 / 2), the kernel of the paper."""
+    """S exp(-r^2 / 2), the kernel of the paper; its matrices have a closed-form gradient (``pfedgp_core.rbf``)."""
 
     def correlation(self, squared: Tensor) -> Tensor:
         """See ``Stationary.correlation``."""
         return (-0.5 * squared).exp_()
+
+    def cross(self, X: Tensor, Y: Tensor) -> Tensor:
+        """See ``Kernel.cross``."""
+        shift = Y.detach().mean(0) if len(Y) else 0.0
+        return rbf_cross((X - shift) / self.length_scale, (Y - shift) / self.length_scale, self.output_scale)
+
+    def gram(self, X: Tensor, jitter: float) -> Tensor:
+        """See ``Kernel.gram``."""
+        shift = X.detach().mean(0) if len(X) else 0.0
+        return rbf_gram((X - shift) / self.length_scale, self.output_scale, jitter)
 
 
 class Matern12(Stationary):
@@ -118,7 +129,7 @@ class Linear(Kernel):
 
     def cross(self, X: Tensor, Y: Tensor) -> Tensor:
         """See ``Kernel.cross``."""
-        wide_X, wide_Y = _exact_in_products(X, Y)
+        wide_X, wide_Y = exact_in_products(X, Y)
         return self.output_scale * (wide_X @ wide_Y.mT).to(X.dtype)
 
     def gram(self, X: Tensor, jitter: float) -> Tensor:
@@ -168,7 +179,7 @@ def unit_sphere(features: Tensor) -> Tensor:
 def _squared_distances(X: Tensor, Y: Tensor) -> Tensor:
     """|x_i|^2 + |y_j|^2 - 2 x_i'y_j, which rounding can leave slightly below 0."""
     dtype = X.dtype
-    X, Y = _exact_in_products(X, Y)
+    X, Y = exact_in_products(X, Y)
     lengths = X.square().sum(-1)[:, None] + Y.square().sum(-1)
     return torch.addmm(lengths, X, Y.mT, alpha=-2).to(dtype)
 
@@ -182,20 +193,3 @@ def _safe_sqrt(squared: Tensor) -> Tensor:
     """Square root whose gradient at 0 is 0 (of the plain one it is infinite, and NaN after the chain rule)."""
     zero = squared <= 0
     return squared.masked_fill(zero, 1.0).sqrt().masked_fill(zero, 0.0)
-
-
-def _exact_in_products(X: Tensor, Y: Tensor) -> tuple[Tensor, Tensor]:
-    """Widen float32 rows to float64 if the process lets matrix products round them to TF32 or bfloat16.
-
-    An error of 1e-3 in a product is 1e-2 in K. Widening, unlike switching the process's precision, also covers the
-    backward pass, other threads, and both of torch's interfaces to that precision (which refuse to be mixed).
-    """
-    if X.dtype != torch.float32:
-        return X, Y
-    backend = torch.backends.cuda if X.is_cuda else torch.backends.mkldnn
-    precision = getattr(getattr(backend, "matmul", None), "fp32_precision", None)
-    if precision is None:  # torch before 2.9
-        rounded = torch.get_float32_matmul_precision() != "highest"
-    else:
-        rounded = precision not in ("none", "ieee")
-    return (X.double(), Y.double()) if rounded else (X, Y)
