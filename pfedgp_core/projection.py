@@ -79,7 +79,7 @@ def column_squares(A: Tensor) -> Tensor:
 
 class _Whiten(torch.autograd.Function):
     """A = L^-1 K with L L' = G. Adjoint: dK = L^-T dA and, where dA A' is symmetric in total (see `Projection`),
-    dG = -L^-T (dA A') L^-1 / 2. A part of the total need not be symmetric, so each part is symmetrised."""
+    dG = -L^-T (dA A') L^-1 / 2. A part of the total need not be symmetric; G is, so only its symmetric part counts."""
 
     @staticmethod
     def forward(ctx, G, L, K):  # type: ignore[no-untyped-def]
@@ -95,7 +95,7 @@ class _Whiten(torch.autograd.Function):
         g_K = torch.linalg.solve_triangular(L.mT, g_A, upper=True)
         if A.shape[1] < A.shape[0]:
             half = g_K @ torch.linalg.solve_triangular(L.mT, A, upper=True).mT
-            return -0.25 * (half + half.mT), None, g_K
+            return half.mul_(-0.5), None, g_K
         half = g_A @ A.mT
         left = torch.linalg.solve_triangular(L.mT, half + half.mT, upper=True)
         return -0.25 * torch.linalg.solve_triangular(L, left, upper=False, left=False), None, g_K
