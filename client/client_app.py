@@ -4,7 +4,8 @@ import torch
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
-from client.messages import answers_errors, read_request, reply_to
+from client.messages import answers_errors, read_published, read_request, reply_to
+from client.published import onboard_node
 from client.site import load_site
 from pfedgp_core.errors import DataError
 from pfedgp_core.evaluation import evaluate_client
@@ -83,3 +84,10 @@ def evaluate(message: Message, context: Context) -> Message:
         data.name, request.split, result.sums, dict(result.counters), result.seconds, result.calibration
     )
     return reply_to(message, record)
+
+
+@app.query("onboard")
+@answers_errors
+def onboard(message: Message, context: Context) -> Message:
+    """Make this site's personal classifier from a published model and the site's own data, which both stay here."""
+    return reply_to(message, onboard_node(read_published(message), context.node_config))

@@ -17,6 +17,8 @@ from pfedgp_core.exchange import (
     ARRAYS,
     CONFIG,
     METRICS,
+    MODEL,
+    MODEL_HASH,
     ROUND,
     SETTINGS,
     SHARED,
@@ -25,8 +27,10 @@ from pfedgp_core.exchange import (
     Hello,
     TrainReply,
 )
+from pfedgp_core.publication import OnboardReply, published_model
+from pfedgp_core.trained_model import TrainedModel
 
-__all__ = ["Request", "answers_errors", "read_request", "reply_to"]
+__all__ = ["Request", "answers_errors", "read_published", "read_request", "reply_to"]
 
 CLIENT_LOG = "PFEDGP_CLIENT_LOG"  # a file; unset: standard error
 CLIENT_APP_RAISED = 2  # Flower's error code for an exception in a client
@@ -63,7 +67,16 @@ def read_request(message: Message) -> Request:
     )
 
 
-def reply_to(message: Message, record: Hello | TrainReply | EvaluateReply, vector: np.ndarray | None = None) -> Message:
+def read_published(message: Message) -> TrainedModel:
+    """Unpack and verify the model that the server publishes."""
+    config, arrays = message.content.config_records[CONFIG], message.content.array_records.get(ARRAYS)
+    vector = None if arrays is None else arrays[SHARED].numpy()
+    return published_model({key: config.get(key) for key in (MODEL, MODEL_HASH)}, vector)
+
+
+def reply_to(
+    message: Message, record: Hello | TrainReply | EvaluateReply | OnboardReply, vector: np.ndarray | None = None
+) -> Message:
     """Pack a record, and the updated vector where there is one, into the reply to `message`."""
     config, metrics = record.to_wire()
     content = RecordDict({CONFIG: ConfigRecord(config), METRICS: MetricRecord(metrics)})

@@ -60,8 +60,8 @@ class Onboarding:
     resize: bool = False
     label_column: str = "label"
 
-    def create(self, model: TrainedModel, paths: Sequence[Path]) -> Outcome:
-        """A new site from the data at all paths together.
+    def create(self, model: TrainedModel, paths: Sequence[Path | Split]) -> Outcome:
+        """A new site from the data at all paths together; data in memory, with the model's class ids, do as well.
 
         Raises
         ------
@@ -109,12 +109,12 @@ class Onboarding:
         site.save(self.out, replace=True)
         return Outcome(site, (f"Added {counted(len(added), 'sample')} to {len(former.samples)}.",), _notes(site))
 
-    def refresh(self, paths: Sequence[Path], model: TrainedModel | None = None) -> Outcome:
+    def refresh(self, paths: Sequence[Path | Split], model: TrainedModel | None = None) -> Outcome:
         """The site that is there, made again if its model or its data changed.
 
         Parameters
         ----------
-        paths : sequence of Path
+        paths : sequence of Path or Split
             All the data of the site.
         model : TrainedModel, optional
             Default: that of the site.
@@ -144,11 +144,14 @@ class Onboarding:
         return self.name or (former.name if former else self.out.absolute().name)
 
     def _read(
-        self, paths: Sequence[Path], model: TrainedModel, columns: tuple[str, ...] = ()
+        self, paths: Sequence[Path | Split], model: TrainedModel, columns: tuple[str, ...] = ()
     ) -> tuple[Split, tuple[str, ...]]:
         """The training samples at all paths together, and the names of their columns, which must agree."""
         splits = []
         for path in paths:
+            if isinstance(path, Split):
+                splits.append(path)
+                continue
             samples = read_samples(
                 path,
                 input_shape=model.input_shape,

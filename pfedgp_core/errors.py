@@ -1,9 +1,11 @@
 """Named errors. Each text is one sentence that names the value and the remedy."""
 
 __all__ = [
+    "AlteredModelError",
     "ArtefactError",
     "ConfigError",
     "DataError",
+    "NoSiteFolderError",
     "NonFiniteError",
     "NotPositiveDefiniteError",
     "NumericalError",
@@ -20,8 +22,16 @@ class ConfigError(PFedGPError):
     """A setting is unknown, out of range, or does not go together with another."""
 
 
+class NoSiteFolderError(ConfigError):
+    """A node that takes no published model, because its config names no folder for it."""
+
+
 class DataError(PFedGPError):
     """Data that cannot be read, split or trained on."""
+
+
+class AlteredModelError(DataError):
+    """A published model that is not the one that was sent."""
 
 
 class NumericalError(PFedGPError):

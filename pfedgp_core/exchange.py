@@ -25,7 +25,11 @@ __all__ = [
     "EVALUATE",
     "HELLO",
     "METRICS",
+    "MODEL",
+    "MODEL_HASH",
     "OK",
+    "ONBOARD",
+    "ONBOARDED",
     "ROUND",
     "SETTINGS",
     "SHARED",
@@ -34,6 +38,7 @@ __all__ = [
     "STATUSES",
     "TRAIN",
     "EvaluateReply",
+    "Fields",
     "Hello",
     "TrainReply",
     "software_versions",
@@ -43,7 +48,8 @@ ARRAYS, CONFIG, METRICS = "arrays", "config", "metrics"  # the groups of a messa
 SHARED = "shared"  # arrays: the flat vector
 SETTINGS, ROUND, SPLIT = "settings", "round", "split"  # config of a request
 CLIENT, STATUS = "client", "status"  # config of a reply
-HELLO, TRAIN, EVALUATE = "query.hello", "train", "evaluate"  # kinds of message
+MODEL, MODEL_HASH, ONBOARDED = "model", "model_sha256", "onboarded"  # config of a publication and of its reply
+HELLO, TRAIN, EVALUATE, ONBOARD = "query.hello", "train", "evaluate", "query.onboard"  # kinds of message
 SPLITS = ("validation", "test")
 OK = "ok"
 STATUSES = {  # what became of a local update, and how the log says it

@@ -9,9 +9,19 @@ from flwr.app import Error, Message
 from pfedgp_core.errors import DataError
 from pfedgp_core.exchange import ARRAYS, CONFIG, METRICS, OK, SHARED, EvaluateReply, Hello, TrainReply
 from pfedgp_core.metrics import MetricSums
+from pfedgp_core.publication import OnboardReply
 from pfedgp_core.regression_metrics import RegressionSums
+from pfedgp_core.trained_model import TrainedModel
 
-__all__ = ["Accepted", "Checked", "error_reason", "read_evaluate_reply", "read_hello", "read_train_reply"]
+__all__ = [
+    "Accepted",
+    "Checked",
+    "error_reason",
+    "read_evaluate_reply",
+    "read_hello",
+    "read_onboard_reply",
+    "read_train_reply",
+]
 
 # Flower's error codes. The sender's own text is shown only where it is a type name, because it may quote a site's data.
 _ERRORS = {
@@ -84,6 +94,11 @@ def read_evaluate_reply(
     if calibration is not None and not calibration.fits(reply.sums.n, hello.n_validation, len(hello.class_names)):
         raise DataError("calibration sums that do not fit the client's samples and classes")
     return Accepted(reply)
+
+
+def read_onboard_reply(message: Message, model: TrainedModel) -> OnboardReply:
+    """Read a site's answer to the publication of `model`; DataError says why it cannot be used."""
+    return OnboardReply.from_wire(*_records(message), model)
 
 
 def _records(message: Message) -> tuple[dict, dict]:

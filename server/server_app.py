@@ -15,21 +15,25 @@ from pfedgp_core.exchange import software_versions
 from server.artefacts import RunFolder
 from server.federation import Federation
 from server.outputs import Outputs
+from server.publish import Publication, take_publish, waiting_settings
 
 app = ServerApp()
 
 
 @app.main()
 def main(grid: Grid, context: Context) -> None:
-    """Run the federation that the run config describes."""
+    """Run the federation that the run config describes, or publish the model that it names."""
     _log_to_console()
     run_config = dict(context.run_config)
-    outputs = Outputs.take(run_config)
+    outputs, published = Outputs.take(run_config), take_publish(run_config)
     outputs.check()
-    settings = Settings.from_run_config(run_config)
-    path = Path(outputs.out or f"out/{settings.dataset}-{settings.variant}-{time.strftime('%Y%m%d-%H%M%S')}")
     origin = {"run_id": str(context.run_id), "versions": software_versions()}
-    folder = RunFolder.create(path.expanduser().absolute(), settings, origin)
+    if published:
+        path, model = _folder(outputs, "published"), Path(published).expanduser().absolute()
+        Publication(grid, waiting_settings(run_config), model, path, origin).run()
+        return
+    settings = Settings.from_run_config(run_config)
+    folder = RunFolder.create(_folder(outputs, f"{settings.dataset}-{settings.variant}"), settings, origin)
     try:
         Federation(grid, settings, folder, outputs.reporters()).run()
     except PFedGPError:
@@ -37,6 +41,11 @@ def main(grid: Grid, context: Context) -> None:
     except Exception:
         (folder.path / "error.log").write_text(traceback.format_exc(), encoding="utf-8")
         raise
+
+
+def _folder(outputs: Outputs, name: str) -> Path:
+    """The run's own folder: as asked for, or one named after what runs and when."""
+    return Path(outputs.out or f"out/{name}-{time.strftime('%Y%m%d-%H%M%S')}").expanduser().absolute()
 
 
 def _log_to_console() -> None:

@@ -1,0 +1,115 @@
+"""Onboarding over a running deployment: a published model and this node's own data become its personal classifier.
+
+The node's operator decides in the node config what is read and written; the server names no path of a site.
+
+=================  ====================================================================================================
+node config        meaning
+=================  ====================================================================================================
+``site``           folder of the site's classifier; without it the node takes no published model
+``data-path``      the site's labelled data, as for ``pfedgp onboard --data``
+``label-column``   column of a table that holds the class (default ``label``)
+``resize``         true: resize images to the size that the model takes
+``client-name``    the site's name, which its answer carries
+``partition-id``   in place of ``data-path``: the training data of this client of the model's simulated federation
+=================  ====================================================================================================
+"""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from client.onboard import Onboarding, Outcome
+from pfedgp_core.datasets import Split, load_dataset
+from pfedgp_core.errors import ConfigError, DataError, NoSiteFolderError
+from pfedgp_core.publication import CREATED, NAME_LIMIT, REFRESHED, UNCHANGED, OnboardReply
+from pfedgp_core.saved_site import is_site
+from pfedgp_core.simulated import simulated_partition
+from pfedgp_core.trained_model import TrainedModel
+
+__all__ = ["onboard_node"]
+
+
+def onboard_node(model: TrainedModel, node_config: Mapping[str, Any]) -> OnboardReply:
+    """Create this node's site, or make it again where the model, its data or its name changed.
+
+    Parameters
+    ----------
+    model : TrainedModel
+    node_config : mapping
+        Of the Flower node.
+
+    Raises
+    ------
+    NoSiteFolderError
+        The node config names no folder for the site.
+    ConfigError, DataError, ArtefactError
+        The data cannot be used, or the folder cannot be written; a site that was there stays as it was.
+    """
+    began = time.perf_counter()
+    folder = str(node_config.get("site", "")).strip()
+    if not folder:
+        raise NoSiteFolderError(
+            "This node takes no published model: name the folder of its site, such as --node-config "
+            "'site=\"/state/ward-3\"'."
+        )
+    name, source = _source(model, node_config)
+    onboarding = Onboarding(
+        Path(folder).expanduser(),
+        name or None,
+        bool(node_config.get("resize", False)),
+        str(node_config.get("label-column", "label")),
+    )
+    existed = is_site(onboarding.out)
+    outcome = onboarding.refresh([source], model) if existed else onboarding.create(model, [source])
+    return OnboardReply(
+        # By default a site is named after its folder, and that is part of a path.
+        name=name,
+        samples=len(outcome.site.samples),
+        classes=outcome.site.class_names,
+        took_part=outcome.site.took_part,
+        outcome=_kind(outcome, existed),
+        model_sha256=outcome.site.model.sha256,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _kind(outcome: Outcome, existed: bool) -> str:
+    if not outcome.written:
+        return UNCHANGED
+    return REFRESHED if existed else CREATED
+
+
+def _source(model: TrainedModel, node_config: Mapping[str, Any]) -> tuple[str, Path | Split]:
+    """The client's name, empty where it has none, and its data: its own, or a part of the model's simulation."""
+    name = str(node_config.get("client-name", "")).strip()
+    if name and (not name.isprintable() or len(name) > NAME_LIMIT):
+        raise ConfigError(f"client-name = {name!r} is not a name: give at most {NAME_LIMIT} printable characters.")
+    if path := str(node_config.get("data-path", "")).strip():
+        return name, Path(path).expanduser()
+    if "partition-id" not in node_config:
+        raise DataError(
+            "This node has no data: give it the path of labelled data, such as --node-config "
+            "'data-path=\"/data/ward-3.npz\"'."
+        )
+    simulated, split = _simulated(model, node_config["partition-id"])
+    return name or simulated, split
+
+
+def _simulated(model: TrainedModel, index: int) -> tuple[str, Split]:
+    """Name and training data of a client of the model's simulated federation, one that stayed out of it as well."""
+    settings = model.settings
+    partition = simulated_partition(settings)
+    if index not in range(settings.clients):
+        raise ConfigError(
+            f"partition-id = {index} is out of range: the model's federation has the clients 0 to "
+            f"{settings.clients - 1}."
+        )
+    dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
+    if dataset.class_names != model.class_names:
+        raise DataError(
+            f"The model has other classes than the data set {settings.dataset!r}: give this node its own data with "
+            "data-path."
+        )
+    rows = partition.indices["train"][index]
+    return partition.client_names[index], Split(dataset.train.inputs[rows], dataset.train.labels[rows])
