@@ -32,6 +32,10 @@ QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
 }
 
+# Requests under way for each worker. The engine looks at every request for every node ten times a second, so hundreds
+# of requests to hundreds of nodes would keep a core busy with nothing else.
+WINDOW = 16
+
 
 def run_simulation(
     settings: Settings, out_dir: Path | str, workers: int | None = None, outputs: "Outputs | None" = None
@@ -108,7 +112,7 @@ def _simulate(settings: Settings, out: Path, workers: int, outputs: "Outputs | N
     def main(grid: Grid, context: Context) -> None:
         run_config = settings.to_run_config() | replace(outputs or Outputs(), out=str(out)).to_run_config()
         full = Context(context.run_id, context.node_id, context.node_config, context.state, dict(run_config))
-        server.server_app.app(_StoppableGrid(grid, engine_stopped), full)  # type: ignore[arg-type]
+        server.server_app.app(_SimulationGrid(grid, engine_stopped, WINDOW * workers), full)  # type: ignore[arg-type]
 
     try:
         flwr.simulation.run_simulation(
@@ -124,11 +128,21 @@ def _simulate(settings: Settings, out: Path, workers: int, outputs: "Outputs | N
         engine_stopped.set()
 
 
-class _StoppableGrid:
-    """A grid that ends the server app once the engine behind it is gone; without it the app would wait for clients."""
+class _SimulationGrid:
+    """A grid that ends the server app once the engine behind it is gone; without it the app would wait for clients.
 
-    def __init__(self, grid: "Grid", stopped: threading.Event) -> None:
-        self._grid, self._stopped = grid, stopped
+    Parameters
+    ----------
+    grid : Grid
+        Of the engine.
+    stopped : Event
+        Set when the engine has ended.
+    window : int
+        Requests that may be under way at a time (see ``server.messages.exchange``).
+    """
+
+    def __init__(self, grid: "Grid", stopped: threading.Event, window: int) -> None:
+        self._grid, self._stopped, self.window = grid, stopped, window
 
     def __getattr__(self, name: str) -> Any:
         if self._stopped.is_set():

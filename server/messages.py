@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections import deque
 from collections.abc import Iterable
 
 import numpy as np
@@ -64,18 +65,25 @@ def push(grid: Grid, messages: list[Message]) -> list[str]:
 def exchange(grid: Grid, messages: list[Message], timeout: float) -> list[Message]:
     """Send requests and collect replies until all are there or `timeout` seconds have passed.
 
-    Flower's own ``send_and_receive`` looks every three seconds in a deployment, which is most of a short round.
+    Flower's own ``send_and_receive`` looks every three seconds in a deployment, which is most of a short round. A grid
+    with an attribute ``window`` gets no more than so many requests at a time.
     """
     deadline = time.monotonic() + timeout
-    pending, replies, poll = set(push(grid, messages)), [], Poll()
-    while pending:
+    waiting, window = deque(messages), getattr(grid, "window", len(messages))
+    pending: set[str] = set()
+    replies, poll = [], Poll()
+    while waiting or pending:
+        batch = [waiting.popleft() for _ in range(min(len(waiting), window - len(pending)))]
+        if batch:
+            pending |= set(push(grid, batch))
         arrived: Iterable[Message] = grid.pull_messages(list(pending))
         for reply in arrived:
             replies.append(reply)
             pending.discard(reply.metadata.reply_to_message_id)
             poll.news()
         left = deadline - time.monotonic()
-        if not pending or left <= 0:
+        if left <= 0:
             break
-        poll.sleep(left)
+        if pending and not (waiting and len(pending) < window):
+            poll.sleep(left)
     return replies

@@ -83,7 +83,9 @@ class Roster:
         known = set(self.by_node()) | set(self._pending.values()) | set(self._broken)
         known |= {node for node, (again, _) in self._put_off.items() if time.monotonic() < again}
         config, timeout = request_config(self.settings), self.settings.wait_timeout
-        greetings = [request(HELLO, node, config, None, timeout) for node in sorted(self._online - known)]
+        room = getattr(grid, "window", len(self._online)) - len(self._pending)
+        new = sorted(self._online - known)[: max(room, 0)]
+        greetings = [request(HELLO, node, config, None, timeout) for node in new]
         if greetings:
             sent = set(push(grid, greetings))
             ids = {m.metadata.message_id: m.metadata.dst_node_id for m in greetings}

@@ -34,6 +34,26 @@ def test_all_replies_arrive_at_once() -> None:
     assert time.monotonic() - start < 1.0
 
 
+def test_a_window_bounds_the_requests_under_way() -> None:
+    class Narrow(FakeGrid):
+        window, under_way, most = 3, 0, 0
+
+        def push_messages(self, messages):
+            ids = list(super().push_messages(messages))
+            self.under_way += len(ids)
+            self.most = max(self.most, self.under_way)
+            return ids
+
+        def pull_messages(self, message_ids):
+            replies = list(super().pull_messages(list(message_ids)[:2]))
+            self.under_way -= len(replies)
+            return replies
+
+    grid = Narrow(echo, 20)
+    replies = exchange(grid, requests(grid), 5.0)
+    assert len({r.metadata.reply_to_message_id for r in replies}) == 20 and grid.most == 3
+
+
 def test_a_missing_reply_costs_the_timeout_and_no_more() -> None:
     grid = FakeGrid(echo, 3, lambda q, i, r: None if i == 1 else r)
     start = time.monotonic()
