@@ -76,7 +76,7 @@ def test_a_malformed_greeting_is_no_client(field: dict) -> None:
 
 def test_a_wrong_number_of_nodes_is_found_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(roster_module, "BROKEN_PATIENCE", 0.2)
-    with pytest.raises(RunFailedError, match=r"None of the 2 connected clients.*ConfigError.*clients = 5"):
+    with pytest.raises(RunFailedError, match=r"None of the 2 connected clients.*ConfigError.*clients take part, 5"):
         Roster(SMALL.replace(wait_timeout=60.0)).wait(FakeGrid(app, 2))
 
 
