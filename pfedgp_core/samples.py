@@ -13,6 +13,8 @@ from pfedgp_core.streams import Stream
 
 __all__ = ["ClientData", "Dataset", "Split", "TensorSplit", "input_statistics", "normalised", "stratified_split"]
 
+_ROWS = 4096  # images counted at a time
+
 
 @dataclass(frozen=True)
 class Split:
@@ -198,9 +200,17 @@ def input_statistics(inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     A constant channel or feature gets the deviation 1, so that it is centred and not divided by zero.
     """
-    x = inputs.astype(np.float64) / (255.0 if inputs.dtype == np.uint8 else 1.0)
-    axes = (0, *range(2, x.ndim))
-    mean, std = x.mean(axis=axes), x.std(axis=axes)
+    if inputs.dtype == np.uint8:  # from the counts of grey levels: a large data set as floats would not fit in memory
+        counts = np.zeros((inputs.shape[1], 256), np.int64)
+        for start in range(0, len(inputs), _ROWS):
+            for c, channel in enumerate(np.moveaxis(inputs[start : start + _ROWS], 1, 0)):
+                counts[c] += np.bincount(channel.ravel(), minlength=256)
+        share, level = counts / counts.sum(axis=1, keepdims=True), np.arange(256) / 255.0
+        mean = share @ level
+        std = np.sqrt((share * (level - mean[:, None]) ** 2).sum(axis=1))
+    else:
+        x = inputs.astype(np.float64)
+        mean, std = x.mean(axis=0), x.std(axis=0)
     constant = std <= 1e-7 * np.maximum(np.abs(mean), 1e-30)
     return mean.astype(np.float32), np.where(constant, 1.0, std).astype(np.float32)
 

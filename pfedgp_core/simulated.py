@@ -1,9 +1,12 @@
 """The simulated federation that settings describe: a data set and its partition, loaded at most once per process."""
 
+from dataclasses import replace
 from functools import lru_cache
 
+import numpy as np
+
 from pfedgp_core.config import Settings
-from pfedgp_core.datasets import ClientData, client_data, load_dataset
+from pfedgp_core.datasets import ClientData, Dataset, client_data, input_statistics, load_dataset
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.partition import Partition, k_class_partition
 
@@ -20,9 +23,12 @@ def simulated_partition(settings: Settings) -> Partition:
 
 
 def simulated_client(settings: Settings, index: int) -> ClientData:
-    """Return the data of client `index` of the simulated federation."""
+    """Return the data of client `index` of the simulated federation.
+
+    Clients that stay out of the run have no part in the normalisation either.
+    """
     _check_task(settings)
-    return _client(*_key(settings), index)
+    return _client(*_key(settings), settings.participants, index)
 
 
 def _check_task(settings: Settings) -> None:
@@ -48,6 +54,20 @@ def _partition(name: str, root: str, seed: int, clients: int, classes_per_client
     return k_class_partition(dataset.labels, len(dataset.class_names), clients, classes_per_client, seed)
 
 
+@lru_cache(maxsize=1)
+def _dataset(name: str, root: str, seed: int, clients: int, classes_per_client: int, participants: int) -> Dataset:
+    dataset = load_dataset(name, root, seed)
+    if participants == clients:
+        return dataset
+    rows = _partition(name, root, seed, clients, classes_per_client).indices["train"][:participants]
+    mean, std = input_statistics(dataset.train.inputs[np.concatenate(rows)])
+    return replace(dataset, mean=mean, std=std)
+
+
 @lru_cache(maxsize=CACHED_CLIENTS)
-def _client(name: str, root: str, seed: int, clients: int, classes_per_client: int, index: int) -> ClientData:
-    return client_data(load_dataset(name, root, seed), _partition(name, root, seed, clients, classes_per_client), index)
+def _client(
+    name: str, root: str, seed: int, clients: int, classes_per_client: int, participants: int, index: int
+) -> ClientData:
+    partition = _partition(name, root, seed, clients, classes_per_client)
+    dataset = _dataset(name, root, seed, clients, classes_per_client, participants)
+    return client_data(dataset, partition, index)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pfedgp_core.config import Settings
+from pfedgp_core.datasets import input_statistics, load_dataset
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.partition import fraction_bounds
 from pfedgp_core.simulated import simulated_client, simulated_partition
@@ -33,3 +34,16 @@ def test_regression_data_are_shared_out_by_the_papers_fractions():
     assert partition != simulated_partition(DIABETES.replace(seed=1))
     client = simulated_client(DIABETES, 2)
     assert client.class_names == () and len(client.train) == len(partition.indices["train"][2])
+
+
+def test_clients_that_stay_out_have_no_part_in_the_normalisation():
+    every, some = Settings(), Settings(unseen_clients=6)
+    whole, split = load_dataset("digits"), simulated_partition(some)
+    assert split == simulated_partition(every)
+    rows = np.concatenate(split.indices["train"][:14])
+    mean, std = input_statistics(whole.train.inputs[rows])
+    levels = whole.train.inputs[rows] / 255.0
+    assert (mean[0], std[0]) == pytest.approx((levels.mean(), levels.std()), rel=1e-6)
+    client = simulated_client(some, 3)
+    assert (client.mean, client.std) == (tuple(mean.tolist()), tuple(std.tolist()))
+    assert client.mean != simulated_client(every, 3).mean == tuple(whole.mean.tolist())
