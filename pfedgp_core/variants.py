@@ -117,8 +117,8 @@ class OwnData:
         if not len(keep_left) or not len(keep_right) or not len(out_left) + len(out_right):
             return None
         inputs = points.features[torch.cat([keep_left, keep_right])]
-        gp = self._gp(node, points, inputs, _sides(len(keep_left), len(keep_right), inputs), counters)
         targets = points.features[torch.cat([out_left, out_right])]
+        gp = self._gp(node, points, inputs, _sides(len(keep_left), len(keep_right), inputs), counters, targets)
         return NodeProblem(NodeGP(gp), targets, _sides(len(out_left), len(out_right), targets))
 
     def conditioned(self, node: Node, points: ClientPoints, counters: Counter[str]) -> NodeGP:
@@ -136,13 +136,20 @@ class OwnData:
         return torch.cat([points.features[rows], points.inducing[missing].flatten(0, 1)])
 
     def _gp(
-        self, node: Node, points: ClientPoints, inputs: Tensor, labels: Tensor, counters: Counter[str]
+        self,
+        node: Node,
+        points: ClientPoints,
+        inputs: Tensor,
+        labels: Tensor,
+        counters: Counter[str],
+        targets: Tensor | None = None,
     ) -> FullGP | FITC:
         if not self.through_inducing:
             return FullGP(self.kernel, inputs, labels, self.settings.jitter, counters, self.settings.solver)
         assert points.inducing is not None
         inducing = points.inducing[[*node.left, *node.right]].flatten(0, 1)
-        return FITC(self.kernel, inputs, labels, inducing, self.settings.jitter, counters, self.settings.solver)
+        jitter, solver = self.settings.jitter, self.settings.solver
+        return FITC(self.kernel, inputs, labels, inducing, jitter, counters, solver, targets)
 
 
 class IPData:

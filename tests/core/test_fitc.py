@@ -197,6 +197,19 @@ def test_closed_forms_match_autograd_through_the_textbook_formulas():
                 torch.testing.assert_close(ga, gb)
 
 
+@pytest.mark.parametrize(("n", "M"), [(12, 5), (6, 20)])
+def test_projecting_the_targets_with_the_inputs_changes_nothing(n, M):
+    X, y, Z, Xs, omega = problem(n, M)
+    kernel, results = make_kernel("rbf"), []
+    for together in (False, True):
+        leaves = [t.clone().requires_grad_() for t in (X, Z, Xs)]
+        model = FITC(kernel, leaves[0], y, leaves[1], 1e-3, targets=leaves[2] if together else None)
+        mu, v = model.predict(leaves[2], omega)
+        results.append((mu, v, *torch.autograd.grad((mu.sin() + v.log()).sum(), leaves)))
+    for a, b in zip(*results, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-10)
+
+
 @pytest.mark.parametrize("dual", [False, True])
 def test_order_and_repetition_of_inducing_inputs_do_not_matter(dual):
     X, y, Z, Xs, omega = problem(12, 5)
