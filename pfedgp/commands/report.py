@@ -12,6 +12,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
     parser.add_argument("run", type=Path, metavar="RUN", help="folder of a run, the one that holds config.toml")
     parser.add_argument("--out", type=Path, metavar="FILE.html", help="where to write it (default: report.html in RUN)")
+    parser.add_argument(
+        "--certificate",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="what pfedgp certify --json printed for a site of this run; kept in the run's folder; repeatable",
+    )
 
 
 def main(args: argparse.Namespace) -> int:
@@ -22,7 +30,10 @@ def main(args: argparse.Namespace) -> int:
         if out.is_dir() or not out.parent.is_dir():
             raise ArtefactError(f"Cannot write {args.out}: give the name of a file in a folder that exists.")
 
+    from server.report.certificates import add_certificates
     from server.report.writer import write_report
 
+    if args.certificate:
+        add_certificates(run, args.certificate)
     print(write_report(run, out))
     return 0

@@ -1,5 +1,6 @@
 """The tables of a report, as HTML. Every text from a run is escaped here: clients choose their own names."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
@@ -31,9 +32,11 @@ def client_table(rows: Sequence[Row]) -> str:
 
 
 def certificate_table(certificates: Sequence[Mapping[str, Any]]) -> str:
-    """Guarantees of the clients."""
-    columns = list(dict.fromkeys(str(key) for certificate in certificates for key in certificate))
-    body = [[_certificate_cell(key, row.get(key)) for key in columns] for row in certificates]
+    """Guarantees of the clients, as ``pfedgp certify --json`` prints them; of other forms all fields are shown."""
+    rows = [_bounds(certificate) if "deployed" in certificate else certificate for certificate in certificates]
+    # Conditions are the longest, and come last.
+    columns = sorted(dict.fromkeys(str(key) for row in rows for key in row), key="conditions".__eq__)
+    body = [[_certificate_cell(key, row.get(key)) for key in columns] for row in rows]
     return _table("Certificates", columns, body, sortable=True)
 
 
@@ -109,6 +112,17 @@ def _client_cell(key: str, text: str) -> str:
     if value is None:
         return _cell(text or MISSING, sort="")
     return _cell(f"{value:.0f}" if key in _WHOLE else measure(key, value), sort=repr(value))
+
+
+def _bounds(certificate: Mapping[str, Any]) -> dict[str, Any]:
+    """Whose certificate it is, its bounds, rounded upwards, and under which conditions they hold."""
+    row: dict[str, Any] = {"name": certificate.get("site")}
+    row |= {key: certificate.get(key) for key in ("classes", "method", "n", "delta")}
+    for key in ("deployed", "wrong_probability", "gibbs", "gibbs_vote"):
+        found = certificate.get(key)
+        bound = found.get("bound") if isinstance(found, Mapping) else None
+        row[f"{key}_at_most"] = math.ceil(bound * 1e4) / 1e4 if isinstance(bound, int | float) else None
+    return row | {"conditions": certificate.get("conditions")}
 
 
 def _certificate_cell(key: str, value: Any) -> str:

@@ -20,6 +20,7 @@ from pfedgp.cli import main
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError
 from pfedgp_core.metrics import TEMPERATURE_GRID, MetricSums, metric_sums
+from server.artefacts import RunFolder
 from server.report.drawing import DARK, LIGHT, Drawing
 from server.report.figures import over_rounds, reliability
 from server.report.run_files import read_run, worst_first
@@ -189,6 +190,29 @@ def test_certificates_are_shown_where_there_are_some(run: Path, tmp_path: Path) 
     (copy / "certificates.json").write_text(json.dumps([certificate]))
     said = Page(write_report(copy).read_text()).words
     assert {"Certificates", "0.31", "0.05", "50", "a < b; c"} <= set(said)
+
+
+def test_certificates_of_certify_are_collected(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copy = shutil.copytree(run, tmp_path / "run")
+    vector = np.ones(3, np.float32)
+    RunFolder(copy, {}).save_model("best", vector, {})
+    certificate: dict[str, Any] = {"method": "pac-bayes", "n": 51, "delta": 0.01, "site": EVIL, "classes": ["4", "6"]}
+    certificate |= {"deployed": {"empirical": 0.0, "bound": 0.52204171}, "conditions": ["a < b", "c"]}
+    certificate |= {"model_sha256": hashlib.sha256(vector.tobytes()).hexdigest()}
+    file, other = tmp_path / "one.json", tmp_path / "other.json"
+    file.write_text(json.dumps(certificate))
+    for _ in range(2):  # the second time it is there already
+        assert main(["report", str(copy), "--certificate", str(file)]) == 0
+    assert json.loads((copy / "certificates.json").read_text()) == [certificate]
+    words = Page((copy / "report.html").read_text()).words
+    assert {"Certificates", "4; 6", "0.5221", "a < b; c"} <= set(words) and words.count("pac-bayes") == 1
+
+    other.write_text(json.dumps(certificate | {"model_sha256": "ab"}))
+    for wrong, text in ((other, "about the model ab"), (tmp_path, "Cannot read"), (copy / "config.toml", "is no")):
+        capsys.readouterr()
+        assert main(["report", str(copy), "--certificate", str(wrong)]) == 2
+        assert text in capsys.readouterr().err
+    assert json.loads((copy / "certificates.json").read_text()) == [certificate]
 
 
 def test_many_classes_are_a_map_and_the_worst_mistakes(tmp_path: Path) -> None:
