@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 import types
 from pathlib import Path
 from typing import Any
@@ -65,14 +64,9 @@ def python(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("argv", [["--help"], ["--version"], ["simulate", "--help"], ["settings", "--help"]])
-def test_help_is_immediate(argv: list[str]) -> None:
-    times = []
-    for _ in range(3):
-        began = time.perf_counter()
-        done = python("-m", "pfedgp", *argv)
-        times.append(time.perf_counter() - began)
-        assert done.returncode == 0 and done.stderr == ""
-    assert min(times) < 0.5
+def test_help_imports_nothing_heavy(argv: list[str]) -> None:
+    done = python("-m", "pfedgp", *argv)
+    assert done.returncode == 0 and done.stderr == ""
     code = "import sys; from pfedgp.cli import main\ntry: main(sys.argv[1:])\nexcept SystemExit: pass\n"
     heavy = python("-c", code + "print(*sys.modules, file=sys.stderr)", *argv).stderr.split()
     assert not {"torch", "numpy", "flwr", "ray", "matplotlib"} & set(heavy)

@@ -150,7 +150,7 @@ def test_numpy_sampler_refuses_what_is_not_finite(value):
     start = time.perf_counter()
     with pytest.raises(NonFiniteError, match="1 of 1000 latent values"):
         by_numpy(z)
-    assert time.perf_counter() - start < 1  # polyagamma would never return
+    assert time.perf_counter() - start < 30  # polyagamma would never return
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
