@@ -5,12 +5,12 @@ from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
 from client.messages import answers_errors, read_published, read_request, reply_to
+from client.model import shared_state
 from client.published import onboard_node
 from client.site import load_site
 from pfedgp_core.errors import DataError
 from pfedgp_core.evaluation import evaluate_client
 from pfedgp_core.exchange import OK, SPLITS, EvaluateReply, Hello, TrainReply, software_versions
-from pfedgp_core.shared import SharedState
 from pfedgp_core.streams import Stream
 from pfedgp_core.update import local_update
 
@@ -50,8 +50,7 @@ def train(message: Message, context: Context) -> Message:
     """Train the shared weights on this client's data."""
     request = read_request(message)
     settings, data = request.settings, load_site(request.settings, context.node_config).data
-    state = SharedState.initial(settings, tuple(data.train.inputs.shape[1:]), len(data.class_names))
-    state.load_vector(request.shared_vector())
+    state = shared_state(settings, data, request.shared_vector())
     result = local_update(state, data.train, settings, Stream(settings.seed, "train", request.round, data.name))
     record = TrainReply(
         name=data.name,
@@ -73,8 +72,7 @@ def evaluate(message: Message, context: Context) -> Message:
     if request.split not in SPLITS:
         raise DataError(f"The server asks for the split {request.split!r}; known are {' and '.join(SPLITS)}.")
     settings, data = request.settings, load_site(request.settings, context.node_config).data
-    state = SharedState.initial(settings, tuple(data.train.inputs.shape[1:]), len(data.class_names))
-    state.load_vector(request.shared_vector())
+    state = shared_state(settings, data, request.shared_vector())
     stream = Stream(settings.seed, "evaluate", request.split, request.round, data.name)
     if request.split == "validation":
         result = evaluate_client(state, data.train, data.validation, settings, stream)
