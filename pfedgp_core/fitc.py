@@ -12,15 +12,13 @@ import torch
 from torch import Tensor
 
 from pfedgp_core import dense, fitc_algebra, fitc_gibbs, fitc_solver, gibbs
-from pfedgp_core.iterative import IterativeNode
+from pfedgp_core.iterative import IterativeNode, is_iterative
 from pfedgp_core.kernels import Kernel
 from pfedgp_core.linalg import safe_cholesky
 from pfedgp_core.projection import Projection, column_squares
 from pfedgp_core.streams import Stream
 
 __all__ = ["FITC"]
-
-ITERATIVE_FROM = 96  # points from which "auto" shares one predictive variance between the chains, as in the full GP
 
 
 class FITC:
@@ -41,7 +39,8 @@ class FITC:
         Receives the numerical recoveries.
     solver : {"dense", "iterative", "auto"}
         ``dense``: everything exact. ``iterative``: `predict` gives one variance for all chains, at their mean omega,
-        which moves node probabilities by about 5e-4. ``auto``: iterative for nodes of 96 points and more.
+        which moves node probabilities by about 5e-4. ``auto``: iterative for nodes of 96 points and more
+        on a CPU.
     targets : Tensor [T, d], optional
         Points that `predict` will be asked for: projected together with the inputs, which is cheaper where M is large.
 
@@ -78,7 +77,7 @@ class FITC:
         self._projected_targets = A[:, len(inputs) :], d[len(inputs) :]
         self.dual = len(inputs) < len(inducing)
         self.dual_draws = 2 * len(inputs) < len(inducing)
-        self.iterative = solver == "iterative" or (solver == "auto" and len(inputs) >= ITERATIVE_FROM)
+        self.iterative = is_iterative(solver, inputs)
 
     @cached_property
     def _constants(self) -> tuple[Tensor, Tensor]:
@@ -113,7 +112,8 @@ class FITC:
         """f ~ p(f | omega, y) and a draw of the prior, each [C, n]."""
         if not self.dual_draws:
             A, d = self._constants
-            return fitc_gibbs.draw_latents(A, d, self._preconditioner, omega, self.kappa, stream, self.counters)
+            start = self._preconditioner if A.device.type == "cpu" else None
+            return fitc_gibbs.draw_latents(A, d, start, omega, self.kappa, stream, self.counters)
         if self.iterative:
             return self._node.draw_latents(self._prior_factor, omega, self.kappa, stream)
         return dense.draw_latents(self.gram.detach(), self._prior_factor, omega, self.kappa, stream)

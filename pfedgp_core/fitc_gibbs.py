@@ -18,7 +18,7 @@ from collections import Counter
 import torch
 from torch import Tensor
 
-from pfedgp_core.fitc_algebra import weights
+from pfedgp_core.fitc_algebra import factorise, weights
 from pfedgp_core.fitc_solver import solve
 from pfedgp_core.streams import Stream
 
@@ -34,7 +34,7 @@ def draw_prior(A: Tensor, d: Tensor, chains: int, stream: Stream) -> Tensor:
 def draw_latents(
     A: Tensor,
     d: Tensor,
-    preconditioner: Tensor,
+    preconditioner: Tensor | None,
     omega: Tensor,
     kappa: Tensor,
     stream: Stream,
@@ -48,8 +48,9 @@ def draw_latents(
         Whitened cross kernel, without gradient.
     d : Tensor [n]
         Residual prior variances, at least 0.
-    preconditioner : Tensor [M, M]
-        Of `fitc_solver.prior_preconditioner`.
+    preconditioner : Tensor [M, M] or None
+        Of `fitc_solver.prior_preconditioner`. Without one every chain is factorised: the way for an accelerator, where
+        the stopping rule of an iteration would bring every sweep back to the host.
     omega : Tensor [C, n]
     kappa : Tensor [n]
     stream : Stream
@@ -63,7 +64,11 @@ def draw_latents(
     g, h = weights(d, omega, kappa)
     e = stream.normal(len(omega), len(A), dtype=A.dtype)
     b = torch.addmm(e, torch.addcmul(h, g.sqrt(), stream.normal(*g.shape, dtype=A.dtype)), A.T)
-    u = solve(A, g, b, preconditioner, counters=counters)
+    if preconditioner is None:
+        L, _ = factorise(A, g, h)
+        u = torch.cholesky_solve(b[..., None], L)[..., 0]
+    else:
+        u = solve(A, g, b, preconditioner, counters=counters)
     residual = d.sqrt() * stream.normal(*g.shape, dtype=A.dtype)
     shrink = 1.0 + d * omega
     f = (u @ A + d * kappa + residual * shrink.sqrt()) / shrink

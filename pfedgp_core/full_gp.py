@@ -6,14 +6,12 @@ from functools import cached_property
 from torch import Tensor
 
 from pfedgp_core import dense, gibbs
-from pfedgp_core.iterative import IterativeNode
+from pfedgp_core.iterative import IterativeNode, is_iterative
 from pfedgp_core.kernels import Kernel
 from pfedgp_core.linalg import safe_cholesky
 from pfedgp_core.streams import Stream
 
 __all__ = ["FullGP"]
-
-ITERATIVE_FROM = 96  # points from which the iterative solver is the faster one (docs/solver.md)
 
 
 class FullGP:
@@ -32,7 +30,8 @@ class FullGP:
         Receives the numerical recoveries.
     solver : {"auto", "dense", "iterative"}
         ``dense``: a Cholesky factorisation a chain, exact. ``iterative``: conjugate gradients for all chains at once
-        and one predictive variance for all chains. ``auto``: iterative for nodes of 96 points and more.
+        and one predictive variance for all chains. ``auto``: iterative for nodes of 96 points and more
+        on a CPU.
 
     Attributes
     ----------
@@ -53,7 +52,7 @@ class FullGP:
         self.kappa = labels.to(inputs.dtype) - 0.5
         # Built here and not on first use, which may be inside the sampler, where no gradient is recorded.
         self.gram = kernel.gram(inputs, jitter)
-        self.iterative = solver == "iterative" or (solver == "auto" and len(inputs) >= ITERATIVE_FROM)
+        self.iterative = is_iterative(solver, inputs)
 
     @cached_property
     def _prior_factor(self) -> Tensor:

@@ -23,11 +23,21 @@ from pfedgp_core.conjugate_gradients import Preconditioner, pivoted_cholesky, so
 from pfedgp_core.dense import SMALLEST_OMEGA
 from pfedgp_core.streams import Stream
 
-__all__ = ["IterativeNode"]
+__all__ = ["IterativeNode", "is_iterative"]
 
+ITERATIVE_FROM = 96  # points from which this solver is the faster one on a CPU (docs/solver.md)
 PRECONDITIONER_RANK = 32
 SWEEP_TOLERANCE = 1e-3  # relative residual of a Gibbs draw; far below its Monte-Carlo spread
 MEAN_TOLERANCE = 1e-4
+
+
+def is_iterative(solver: str, inputs: Tensor) -> bool:
+    """Whether a node of these inputs [n, d] takes the iterative path under ``gp.solver``.
+
+    ``auto`` leaves other devices than a CPU to the dense path: batched factorisations suit them, and the
+    stopping rule of an iteration would bring every sweep back to the host.
+    """
+    return solver == "iterative" or (solver == "auto" and len(inputs) >= ITERATIVE_FROM and inputs.device.type == "cpu")
 
 
 @dataclass

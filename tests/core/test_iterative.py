@@ -134,3 +134,4 @@ def test_auto_is_dense_for_small_nodes_and_iterative_for_large_ones():
     assert not FullGP(KERNEL, inputs[:40], labels[:40], 1e-3).iterative
     assert FullGP(KERNEL, inputs, labels, 1e-3).iterative
     assert not FullGP(KERNEL, inputs, labels, 1e-3, solver="dense").iterative
+    assert not iterative.is_iterative("auto", torch.empty(200, 3, device="meta"))  # any device but a CPU
