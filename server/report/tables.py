@@ -127,7 +127,7 @@ def _bounds(certificate: Mapping[str, Any]) -> dict[str, Any]:
 
 def _certificate_cell(key: str, value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        listed = "; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        listed = "; ".join(str(each).rstrip(".") for each in value) if isinstance(value, list | tuple) else str(value)
         return _cell(
             MISSING if value is None else listed, header=key == "name", sort=listed, words=key in _TEXT_COLUMNS
         )
