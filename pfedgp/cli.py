@@ -125,7 +125,7 @@ class Parser(argparse.ArgumentParser):
         """Raise instead of printing the usage and leaving the process."""
         options = [option for action in self._actions for option in action.option_strings]
         wrong = re.search(r"unrecognized arguments: (--[^\s=]+)", message)
-        near = difflib.get_close_matches(wrong[1], options, n=1) if wrong else []
+        near = difflib.get_close_matches(wrong[1], options, n=1, cutoff=0.75) if wrong else []
         remedy = f"did you mean {near[0]}?" if near else f"see {self.prog} --help."
         raise ConfigError(f"{message[0].upper()}{message[1:]}: {remedy}")
 

@@ -95,6 +95,7 @@ def failure(error: BaseException, out: Path) -> str:
 
 
 def _simulate(settings: Settings, out: Path, workers: int, outputs: "Outputs | None") -> None:
+    print(f"Starting Flower's simulation engine for {settings.participants} clients ...", flush=True)
     import flwr.simulation
     from flwr.app import Context
     from flwr.serverapp import Grid, ServerApp

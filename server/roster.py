@@ -19,7 +19,7 @@ logger = logging.getLogger("pfedgp.server")
 
 # Seconds after which a federation in which no connected client can take part is not worth waiting for.
 BROKEN_PATIENCE = 10.0
-WAITING_LOG_INTERVAL = 10.0
+WAITING_LOG_INTERVAL = 20.0
 # Seconds until a node is greeted again that could not answer, or whose name another connected node has. A client that
 # crashed and came back is such a namesake: its former node counts as connected for up to a minute.
 RETRY_AFTER = 2.0
@@ -201,7 +201,7 @@ class Roster:
         if here:
             text += f" ({', '.join(here[:10])}{', ...' if len(here) > 10 else ''})"
         if silent := len(self._online & set(self._pending.values())):
-            text += f", {silent} more connected but silent"
+            text += f", {silent} more are starting"
         reasons = sorted(self._broken[node] for node in self._online & set(self._broken))
         return text + (f", {len(reasons)} cannot take part ({', '.join(reasons[:10])})" if reasons else "")
 

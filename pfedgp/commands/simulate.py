@@ -122,12 +122,13 @@ def check(settings: Settings, folder: Path) -> None:
     ConfigError, DataError, ArtefactError
         What is wrong, in one sentence.
     """
+    from server.artefacts import check_new_folder
+
+    check_new_folder(folder)  # before torch is imported, which takes most of the time of these checks
     from pfedgp_core.datasets import load_dataset
     from pfedgp_core.network import build_network
     from pfedgp_core.simulated import simulated_partition
-    from server.artefacts import check_new_folder
 
-    check_new_folder(folder)
     dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
     simulated_partition(settings)
     build_network(settings.network, dataset.input_shape, settings.feature_dim)
