@@ -12,7 +12,7 @@ run: $(STAMP)
 	$(BIN)/pfedgp simulate $(ARGS)
 
 test: $(STAMP)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile $(ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .

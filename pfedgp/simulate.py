@@ -104,7 +104,7 @@ def _simulate(settings: Settings, out: Path, workers: int, outputs: "Outputs | N
     import server.server_app
     from server.outputs import Outputs
 
-    logging.getLogger("flwr").setLevel(logging.ERROR)
+    logging.getLogger("flwr").setLevel(logging.CRITICAL)  # what fails is named by the run's own log
     engine_stopped = threading.Event()
     launcher = ServerApp()
 
@@ -121,7 +121,9 @@ def _simulate(settings: Settings, out: Path, workers: int, outputs: "Outputs | N
             client.client_app.app,
             num_supernodes=settings.participants,
             backend_config={
-                "client_resources": {"num_cpus": 1, "num_gpus": 0.0},
+                # Passed on to Ray's actors: one that dies is started again and its message tried once more, or Flower
+                # would go on handing messages to it, which fail at once.
+                "client_resources": {"num_cpus": 1, "num_gpus": 0.0, "max_restarts": -1, "max_task_retries": 1},
                 "init_args": {"num_cpus": workers, "logging_level": "ERROR", "log_to_driver": False},
             },
         )

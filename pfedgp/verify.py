@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Print one line for each expected value and a summary; return 0 if all passed, else 1.
+    """Print one line for each expected value and a summary; return 1 if one of them failed, else 0.
 
     Raises
     ------
@@ -49,6 +49,8 @@ def main(args: argparse.Namespace) -> int:
         f"{counts['PASS']} passed, {counts['FAIL']} failed, {counts['INFO']} for information, "
         f"in {len(selected)} cases, {time.monotonic() - start:.1f} s"
     )
+    if not counts["PASS"] + counts["FAIL"]:
+        print("Nothing was compared: these cases have no values for this --dtype.")
     return 1 if counts["FAIL"] else 0
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from pfedgp_core.errors import DataError
 
-__all__ = ["average"]
+__all__ = ["average", "implausible_updates"]
 
 
 def average(vectors: Sequence[np.ndarray], weights: Sequence[float] | None = None) -> np.ndarray:
@@ -72,3 +72,28 @@ def _normalised(weights: Sequence[float] | None, n: int) -> np.ndarray:
     # Dividing by the largest first keeps the sum finite.
     array = array / array.max()
     return array / array.sum()
+
+
+def implausible_updates(sent: np.ndarray, vectors: Sequence[np.ndarray], multiple: float) -> list[int]:
+    """Find updates that no local training explains: finite, and large enough to destroy an average.
+
+    Parameters
+    ----------
+    sent : ndarray [size]
+        The vector that the clients started from.
+    vectors : sequence of ndarray [size]
+        What they sent back.
+    multiple : float
+        An update is implausible whose norm is above this multiple of the round's median norm (where there are at
+        least three to compare), or 1000 times the norm of the whole model.
+
+    Returns
+    -------
+    list of int
+        Positions in `vectors`.
+    """
+    norms = np.array([np.linalg.norm(v.astype(np.float64) - sent) for v in vectors])
+    limit = 1000.0 * max(1.0, float(np.linalg.norm(sent.astype(np.float64))))
+    if len(norms) >= 3:
+        limit = min(limit, multiple * max(float(np.median(norms)), 1e-6))
+    return np.flatnonzero(norms > limit).tolist()

@@ -130,6 +130,8 @@ class PersonalClassifier:
         self.counters_ = Counter()
         gp = self.settings.gp
         with torch.no_grad():
+            if self.inducing is not None:
+                self.inducing = self.inducing.to(features)
             classes = tree_classes(codes, self.inducing, self.settings)
             client = ClientTree.build(features, codes, classes, self.inducing, self.stream)
             self.classes_ = np.asarray(client.classes) if self.inducing is not None else names

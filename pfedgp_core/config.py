@@ -100,6 +100,9 @@ class Settings:
         5, "rounds between evaluations on every client's validation data", low=1, high=1_000_000
     )
     min_results: int = _setting(1, "good replies that a round needs to change the model", low=1, high=1_000_000)
+    max_update_norm: float = _setting(
+        100.0, "multiple of the round's median update norm above which an update is refused", low=1.0, high=1e12
+    )
     max_failed_rounds: int = _setting(
         3, "consecutive rounds with too few good replies that end the run", low=1, high=1_000_000
     )

@@ -11,6 +11,7 @@
 
 import hashlib
 import json
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,7 @@ class SavedSite:
     @property
     def took_part(self) -> bool | None:
         """True where a client of the site's name trained or selected the model; None where its name does not tell."""
-        return True if self.name in self.model.participants else None
+        return True if _folded(self.name) in map(_folded, self.model.participants) else None
 
     def predict_proba(self, inputs: np.ndarray) -> np.ndarray:
         """Class probabilities of raw inputs, float64 [N, k], columns in the order of `class_names`."""
@@ -214,6 +215,11 @@ class SavedSite:
             *([torch.from_numpy(tensors[f"{key}.{i}"]) for i in range(len(nodes))] for key in ("omega", "weights")),
         )
         return cls(about["name"], model, samples, classifier, tuple(about["columns"]))
+
+
+def _folded(name: str) -> str:
+    """A name without what a reader would overlook: case, surrounding spaces, forms of one character."""
+    return unicodedata.normalize("NFKC", name).strip().casefold()
 
 
 def is_site(path: Path) -> bool:

@@ -236,6 +236,8 @@ def _refuse_used(path: Path) -> None:
             raise ArtefactError(f"{path} is a file: give a folder that does not exist yet with --out.")
         if any((path / name).exists() for name in _MARKS_OF_A_RUN):
             raise _used(path)
+        if path.is_dir() and any(path.iterdir()):
+            raise ArtefactError(f"{path} is not empty: give a folder of its own with --out, nothing in it is touched.")
 
 
 def _used(path: Path) -> ArtefactError:

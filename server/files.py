@@ -32,6 +32,10 @@ def write_whole(path: Path, content: str | bytes) -> None:
     ArtefactError
         The file cannot be written; the former content, if any, is still there.
     """
+    with explained(path):
+        path = path.resolve()  # through a link, the file it stands for is replaced and not the link
+        if path.exists() and not path.is_file():
+            raise ArtefactError(f"{path} is no regular file, so it cannot be replaced: give the path of a file.")
     partial = path.with_name(f".{path.name}.partial")
     with explained(path):
         try:

@@ -25,6 +25,7 @@ __all__ = [
 
 # Flower's error codes. The sender's own text is shown only where it is a type name, because it may quote a site's data.
 _ERRORS = {
+    0: "the client's process ended",
     1: "the client app does not load",
     3: "no reply in time",
     4: "the reply was lost",

@@ -9,12 +9,12 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
-from pfedgp_core.aggregation import average
+from pfedgp_core.aggregation import average, implausible_updates
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
 from pfedgp_core.exchange import EVALUATE, OK, SPLIT, STATUSES, TRAIN, EvaluateReply, TrainReply
 from pfedgp_core.streams import Stream
-from server.messages import pack_vector, request
+from server.messages import pack_vector, request, unpack_vector
 from server.reply_checks import Accepted, Checked, read_evaluate_reply, read_train_reply
 from server.roster import Client, Roster
 from server.task_report import CLASSIFICATION, Sums, TaskReport, task_report
@@ -97,6 +97,7 @@ class PFedGP(Strategy):
         online = self.roster.online()
         rng = Stream(self.settings.seed, "sample", server_round).numpy
         drawn = rng.choice(len(online), size=min(self.settings.clients_per_round, len(online)), replace=False)
+        self._sent = unpack_vector(arrays)
         self.training = Training(self._requests(TRAIN, [online[i] for i in sorted(drawn)], config, arrays))
         return [message for _, message in self.training.asked]
 
@@ -109,6 +110,7 @@ class PFedGP(Strategy):
         out of the average. Fewer results than ``min-results`` leave the model as it is.
         """
         checked = self._check(replies, self.training.asked, lambda m, c: read_train_reply(m, c.name, self.size))
+        self._refuse_implausible(checked)
         self.training.replies = checked
         for name, accepted in checked.accepted.items():
             self.roster.clients[name].trained_in.append(server_round)
@@ -142,6 +144,14 @@ class PFedGP(Strategy):
             logger.warning("round %d: %s is not in the %s numbers: %s", server_round, name, split, reason)
         pooled = self.evaluation.metrics
         return MetricRecord({k: v for k, v in pooled.items() if v is not None}) if pooled["n"] else None
+
+    def _refuse_implausible(self, checked: Checked[TrainReply]) -> None:
+        """Move replies whose update would drown all others from the usable ones to the failed ones."""
+        updates = {name: a.vector for name, a in checked.accepted.items() if a.vector is not None}
+        names = list(updates)
+        for i in implausible_updates(self._sent, list(updates.values()), self.settings.max_update_norm):
+            del checked.accepted[names[i]]
+            checked.failed[names[i]] = "the update's norm is implausibly large"
 
     def _requests(self, kind: str, clients: list[Client], config: ConfigRecord, arrays: ArrayRecord) -> list[Asked]:
         return [(c, request(kind, c.node_id, config, arrays, self.settings.round_timeout)) for c in clients]

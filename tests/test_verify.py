@@ -166,7 +166,7 @@ def test_information_is_printed_and_does_not_count(public, check):
     code, lines = check([case])
     assert code == 0
     assert lines[0].startswith("INFO pac_synth_1 literal paper value")
-    assert lines[1].startswith("0 passed, 0 failed, 1 for information")
+    assert lines[1].startswith("0 passed, 0 failed, 1 for information") and "Nothing was compared" in lines[2]
 
 
 @pytest.mark.parametrize(
@@ -274,3 +274,10 @@ def test_float32_uses_its_own_tolerance():
     check = Assert("x", 1.0, "exact", {"atol": 1e-9, "atol_float32": 1e-5})
     assert not compare(1.000005, check).passed
     assert compare(1.000005, check, float32=True).passed
+
+
+@pytest.mark.parametrize("tolerance", [math.nan, math.inf, -1.0, True, "1e9"])
+@pytest.mark.parametrize("key", ["atol", "rtol"])
+def test_a_tolerance_that_is_no_number_from_0_on_is_not_understood(key, tolerance):
+    with pytest.raises(NotUnderstood, match="is no number from 0 on"):
+        judged(1.0, 1.0, **{key: tolerance})

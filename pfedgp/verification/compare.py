@@ -33,7 +33,7 @@ def float32_tolerance(check: Assert) -> float | None:
     if stated is not None:
         return float(stated)
     atol = check.options.get("atol")
-    return float(atol) if atol is not None and atol >= FLOAT32_LOOSE else None
+    return float(atol) if _is_number(atol) and atol >= FLOAT32_LOOSE else None
 
 
 def compare(got: Any, check: Assert, *, float32: bool = False, draws: int | None = None) -> Verdict:
@@ -127,8 +127,11 @@ def _allowed(check: Assert, leaf: _Leaf, float32: bool, draws: int | None) -> fl
         for step in leaf.place:
             variance = variance[step] if isinstance(variance, list | dict) else variance
         return float(found[1]) * math.sqrt(variance / draws)
-    if options.get("atol") is None and options.get("rtol") is None:
+    given = [options[key] for key in ("atol", "rtol") if options.get(key) is not None]
+    if not given:
         raise NotUnderstood("the assert has neither atol, rtol nor rule")
+    if not all(_is_number(t) and math.isfinite(t) and t >= 0 for t in given):
+        raise NotUnderstood(f"the tolerance {given} is no number from 0 on")
     return float(options.get("atol") or 0.0) + float(options.get("rtol") or 0.0) * abs(leaf.expected)
 
 

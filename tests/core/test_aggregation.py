@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pfedgp_core.aggregation import average
+from pfedgp_core.aggregation import average, implausible_updates
 from pfedgp_core.errors import DataError
 
 
@@ -69,3 +69,20 @@ def test_bad_input_is_refused(vectors, weights, words):
 def test_text_is_refused():
     with pytest.raises(DataError, match="Vector 0"):
         average([np.array(["a"])])
+
+
+@pytest.mark.parametrize(
+    ("updates", "implausible"),
+    [
+        ([1.0, 2.0, 1.5, 500.0], [3]),
+        ([1.0, 90.0, 1.5], []),
+        ([1.0, 500.0], []),  # two cannot outvote each other
+        ([1.0, 1e30], [1]),
+        ([0.0, 0.0, 1.0], [2]),
+        ([], []),
+    ],
+)
+def test_updates_that_no_training_explains(updates, implausible):
+    sent = np.ones(4, dtype=np.float32)
+    vectors = [sent + np.float32(u) * np.array([1, 0, 0, 0], dtype=np.float32) for u in updates]
+    assert implausible_updates(sent, vectors, 100.0) == implausible

@@ -147,3 +147,11 @@ def test_combinations_that_cannot_work_are_refused(combination):
 def test_a_variant_without_its_inducing_inputs_is_refused():
     with pytest.raises(ConfigError, match="needs inducing inputs"):
         PersonalClassifier(Settings(variant="ip-data"))
+
+
+@pytest.mark.parametrize("variant", ["ip-data", "ip-compute"])
+def test_float64_features_go_with_a_float32_model(variant):
+    features, labels = data(n=40, k=2)
+    inducing = torch.stack([features[labels == c][:5] for c in range(2)]).float()
+    classifier = PersonalClassifier(Settings(variant=variant), Stream(0), inducing).fit(features, labels)
+    np.testing.assert_allclose(classifier.predict_proba(features).sum(1), 1)

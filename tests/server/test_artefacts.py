@@ -16,6 +16,7 @@ from pfedgp_core.errors import ArtefactError, NonFiniteError
 from pfedgp_core.metrics import MetricSums, metric_sums
 from server import files
 from server.artefacts import CLIENT_COLUMNS, RunFolder, check_new_folder, load_model
+from server.files import write_whole
 from server.settings_file import read_settings_file
 
 ROW = {
@@ -68,11 +69,23 @@ def test_of_two_runs_at_once_one_gets_the_folder(tmp_path: Path, monkeypatch: py
         RunFolder.create(tmp_path, Settings(), {})
 
 
-def test_other_files_in_the_folder_do_not_matter(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("mine")
-    check_new_folder(tmp_path)
-    RunFolder.create(tmp_path, Settings(), {})
-    assert (tmp_path / "notes.txt").read_text() == "mine"
+def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text("mine")
+    for refuse in (check_new_folder, lambda path: RunFolder.create(path, Settings(), {})):
+        with pytest.raises(ArtefactError, match="is not empty: give a folder of its own"):
+            refuse(tmp_path)
+    assert [f.read_text() for f in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_link_is_written_through_and_a_device_not_at_all(tmp_path: Path) -> None:
+    target, link = tmp_path / "target.csv", tmp_path / "link.csv"
+    target.write_text("old")
+    link.symlink_to(target)
+    write_whole(link, "new")
+    assert link.is_symlink() and target.read_text() == "new"
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ArtefactError, match="no regular file"):
+        write_whole(tmp_path / "pipe", "new")
 
 
 def test_check_leaves_nothing_behind(tmp_path: Path) -> None:

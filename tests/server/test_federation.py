@@ -179,8 +179,11 @@ def test_bad_replies_are_dropped_and_named_and_the_old_model_survives(reason: st
     assert run.summary["status"] == "completed"
 
 
-def test_one_bad_reply_leaves_the_average_of_the_others(tmp_path: Path) -> None:
-    poison = BAD["NaN or infinity"]
+@pytest.mark.parametrize(
+    ("value", "reason"), [(np.nan, "NaN or infinity"), (1e30, "implausibly large"), (-50.0, "implausibly large")]
+)
+def test_one_bad_reply_leaves_the_average_of_the_others(value: float, reason: str, tmp_path: Path) -> None:
+    poison = with_vector(np.full(SIZE, value, np.float32))
     updates: list[np.ndarray] = []
 
     def tamper(request: Message, index: int, reply: Message) -> Message | None:
@@ -189,7 +192,7 @@ def test_one_bad_reply_leaves_the_average_of_the_others(tmp_path: Path) -> None:
         return poison(request, index, reply) if index == 3 else reply
 
     run = federate(SMALL.replace(rounds=1, clients_per_round=5), tmp_path / "run", tamper)
-    assert list(run.records[0]["failed"]) == ["client-03"]
+    assert list(run.records[0]["failed"]) == ["client-03"] and reason in run.records[0]["failed"]["client-03"]
     assert len(updates) == 4
     assert np.allclose(run.model("final"), np.mean(updates, axis=0, dtype=np.float64), rtol=0, atol=1e-7)
 
