@@ -33,7 +33,7 @@ def float32_tolerance(check: Assert) -> float | None:
     if stated is not None:
         return float(stated)
     atol = check.options.get("atol")
-    return float(atol) if _is_number(atol) and atol >= FLOAT32_LOOSE else None
+    return float(atol) if atol is not None and _is_number(atol) and atol >= FLOAT32_LOOSE else None
 
 
 def compare(got: Any, check: Assert, *, float32: bool = False, draws: int | None = None) -> Verdict:
