@@ -1,5 +1,6 @@
 """A simulated federation on this machine: the same two apps as in a deployment, on Flower's simulation engine (Ray)."""
 
+import io
 import json
 import logging
 import os
@@ -7,7 +8,7 @@ import threading
 import traceback
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -106,6 +107,7 @@ def _simulate(settings: Settings, out: Path, workers: int, outputs: "Outputs | N
 
     logging.getLogger("flwr").setLevel(logging.CRITICAL)  # what fails is named by the run's own log
     engine_stopped = threading.Event()
+    farewell = ExitStack()
     launcher = ServerApp()
 
     # Flower's run_simulation gives the app an empty run config, so this one fills it in and calls the real one.
@@ -113,7 +115,11 @@ def _simulate(settings: Settings, out: Path, workers: int, outputs: "Outputs | N
     def main(grid: Grid, context: Context) -> None:
         run_config = settings.to_run_config() | replace(outputs or Outputs(), out=str(out)).to_run_config()
         full = Context(context.run_id, context.node_id, context.node_config, context.state, dict(run_config))
-        server.server_app.app(_SimulationGrid(grid, engine_stopped, WINDOW * workers), full)  # type: ignore[arg-type]
+        try:
+            server.server_app.app(_SimulationGrid(grid, engine_stopped, WINDOW * workers), full)  # type: ignore[arg-type]
+        finally:
+            # From here on Ray only prints that its actors have ended, as they were told to.
+            farewell.enter_context(redirect_stdout(io.StringIO()))
 
     try:
         flwr.simulation.run_simulation(
@@ -129,6 +135,7 @@ def _simulate(settings: Settings, out: Path, workers: int, outputs: "Outputs | N
         )
     finally:
         engine_stopped.set()
+        farewell.close()
 
 
 class _SimulationGrid:
