@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pfedgp.commands.simulate import check, collect_settings, run_folder
+from pfedgp.commands.simulate import add_assignments, check, collect_settings, run_folder
 from pfedgp.local_processes import LocalFlower, write_app
 from pfedgp_core.config import Settings
 from pfedgp_core.datasets import load_dataset
@@ -26,14 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dataset", default=Settings.dataset, metavar="NAME", help="data set that the sites share out")
     parser.add_argument("--data-root", metavar="PATH", help="folder (or packed file) of the data set")
     parser.add_argument("--seed", type=int, default=Settings.seed, metavar="N", help="seed of everything random")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        dest="assignments",
-        help="any setting, repeatable; see them all with: pfedgp settings",
-    )
+    add_assignments(parser)
     parser.add_argument("--out", default="", metavar="FOLDER", help="folder of the run's artefacts")
 
 

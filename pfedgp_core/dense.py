@@ -17,7 +17,7 @@ from torch import Tensor
 
 from pfedgp_core.streams import Stream
 
-__all__ = ["draw_latents", "factorise", "log_marginal", "posterior", "predictive"]
+__all__ = ["draw_latents", "factorise", "log_marginal", "posterior", "predictive", "solve_alpha"]
 
 SMALLEST_OMEGA = 1e-12  # PG(1, z) with |z| < 150 stays far above; below it 1/omega would overflow float32
 CHUNK_BYTES = 2**28  # working set of one chunk of chains
@@ -30,6 +30,11 @@ def factorise(K: Tensor, omega: Tensor) -> tuple[Tensor, Tensor]:
     B.diagonal(dim1=-2, dim2=-1).add_(1.0)
     L, _ = torch.linalg.cholesky_ex(B)
     return d, L
+
+
+def solve_alpha(d: Tensor, L: Tensor, kappa: Tensor) -> Tensor:
+    """alpha = D B^-1 D^-1 kappa, [C, n], from what `factorise` returns."""
+    return d * torch.cholesky_solve((kappa / d)[..., None], L)[..., 0]
 
 
 def draw_latents(
@@ -96,7 +101,7 @@ def _predict_chunk(
     K: Tensor, K_star: Tensor, k_star_star: Tensor, omega: Tensor, kappa: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     d, L = factorise(K, omega)
-    alpha = d * torch.cholesky_solve((kappa / d)[..., None], L)[..., 0]
+    alpha = solve_alpha(d, L, kappa)
     V = torch.linalg.solve_triangular(L, d[..., None] * K_star, upper=False)
     return alpha @ K_star, k_star_star - V.square().sum(1), d, L, alpha, V
 
@@ -148,7 +153,7 @@ class _LogMarginal(torch.autograd.Function):
     @staticmethod
     def forward(ctx, K, omega, kappa):  # type: ignore[no-untyped-def]
         d, L = factorise(K, omega)
-        alpha = d * torch.cholesky_solve((kappa / d)[..., None], L)[..., 0]
+        alpha = solve_alpha(d, L, kappa)
         ctx.save_for_backward(d, L, alpha)
         log_det = L.diagonal(dim1=-2, dim2=-1).log().sum(-1)
         return -len(kappa) * math.log(2.0) - log_det + 0.5 * (alpha @ K) @ kappa
@@ -163,6 +168,6 @@ class _LogMarginal(torch.autograd.Function):
 def posterior(K: Tensor, omega: Tensor, kappa: Tensor) -> tuple[Tensor, Tensor]:
     """Posterior of the training latents given omega: mean K alpha [C, n] and covariance K - K A K [C, n, n]."""
     d, L = factorise(K, omega)
-    alpha = d * torch.cholesky_solve((kappa / d)[..., None], L)[..., 0]
+    alpha = solve_alpha(d, L, kappa)
     V = torch.linalg.solve_triangular(L, d[..., None] * K, upper=False)
     return alpha @ K, K - V.mT @ V

@@ -70,6 +70,10 @@ class IterativeNode:
         _, L = dense.factorise(self.K, d.square())
         return torch.cholesky_solve(b[..., None], L)[..., 0]
 
+    def solve_alpha(self, d: Tensor, kappa: Tensor, precondition: Preconditioner | None = None) -> Tensor:
+        """As `dense.solve_alpha`: alpha = D B^-1 D^-1 kappa, [C, n]."""
+        return d * self.solve(d, kappa / d, MEAN_TOLERANCE, precondition)
+
     def preconditioner(self, d: Tensor) -> Preconditioner:
         """For D = diag(d), d = sqrt(omega) [C, n]."""
         return Preconditioner.build(self.A, self.K.diagonal(), d)
@@ -113,7 +117,7 @@ class _Mean(torch.autograd.Function):
     def forward(ctx, K, K_star, omega, kappa, node):  # type: ignore[no-untyped-def]
         d = omega.clamp_min(SMALLEST_OMEGA).sqrt()
         precondition = node.preconditioner(d)
-        alpha = d * node.solve(d, kappa / d, MEAN_TOLERANCE, precondition)
+        alpha = node.solve_alpha(d, kappa, precondition)
         ctx.save_for_backward(K_star, d, alpha)
         ctx.node, ctx.precondition = node, precondition
         return alpha @ K_star
@@ -133,7 +137,7 @@ class _LogMarginal(torch.autograd.Function):
     @staticmethod
     def forward(ctx, K, omega, kappa, node):  # type: ignore[no-untyped-def]
         d = omega.clamp_min(SMALLEST_OMEGA).sqrt()
-        alpha = d * node.solve(d, kappa / d, MEAN_TOLERANCE)
+        alpha = node.solve_alpha(d, kappa)
         mean_d, L = dense.factorise(K, omega.mean(0, keepdim=True))
         ctx.save_for_backward(alpha, mean_d[0], L[0])
         log_det = L[0].diagonal().log().sum()

@@ -61,19 +61,22 @@ class Stationary(Kernel):
 
     def cross(self, X: Tensor, Y: Tensor) -> Tensor:
         """See ``Kernel.cross``."""
-        shift = Y.detach().mean(0) if len(Y) else 0.0
-        X, Y = (X - shift) / self.length_scale, (Y - shift) / self.length_scale
+        X, Y = self._scaled(X, Y)
         return self.output_scale * self.correlation(_squared_distances(X, Y).clamp_min(0))
 
     def gram(self, X: Tensor, jitter: float) -> Tensor:
         """See ``Kernel.gram``."""
-        shift = X.detach().mean(0) if len(X) else 0.0
-        scaled = (X - shift) / self.length_scale
+        (scaled,) = self._scaled(X)
         squared = _symmetric(_squared_distances(scaled, scaled)).clamp_min(0)
         squared.fill_diagonal_(0.0)  # rounding would leave about 1e-7 here, which a Matern kernel magnifies
         gram = self.output_scale * self.correlation(squared)
         gram.diagonal().add_(jitter)
         return gram
+
+    def _scaled(self, *sets: Tensor) -> tuple[Tensor, ...]:
+        """All rows relative to the mean of the last set, in units of the length scale."""
+        shift = sets[-1].detach().mean(0) if len(sets[-1]) else 0.0
+        return tuple((rows - shift) / self.length_scale for rows in sets)
 
     def diagonal(self, X: Tensor) -> Tensor:
         """See ``Kernel.diagonal``."""
@@ -89,13 +92,13 @@ class RBF(Stationary):
 
     def cross(self, X: Tensor, Y: Tensor) -> Tensor:
         """See ``Kernel.cross``."""
-        shift = Y.detach().mean(0) if len(Y) else 0.0
-        return rbf_cross((X - shift) / self.length_scale, (Y - shift) / self.length_scale, self.output_scale)
+        X, Y = self._scaled(X, Y)
+        return rbf_cross(X, Y, self.output_scale)
 
     def gram(self, X: Tensor, jitter: float) -> Tensor:
         """See ``Kernel.gram``."""
-        shift = X.detach().mean(0) if len(X) else 0.0
-        return rbf_gram((X - shift) / self.length_scale, self.output_scale, jitter)
+        (X,) = self._scaled(X)
+        return rbf_gram(X, self.output_scale, jitter)
 
 
 class Matern12(Stationary):

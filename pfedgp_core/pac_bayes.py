@@ -161,7 +161,7 @@ def conditional_kl(covariance: Tensor, omega: Tensor, kappa: Tensor) -> Tensor:
     parts = []
     for block in chain_blocks(omega):
         d, L = dense.factorise(K, block)
-        alpha = d * torch.cholesky_solve((kappa / d)[..., None], L)[..., 0]
+        alpha = dense.solve_alpha(d, L, kappa)
         log_det = 2 * L.diagonal(dim1=-2, dim2=-1).log().sum(-1)
         trace = torch.cholesky_inverse(L).diagonal(dim1=-2, dim2=-1).sum(-1)
         parts.append(0.5 * (log_det - len(kappa) + trace + ((alpha @ K) * alpha).sum(1)))

@@ -92,11 +92,11 @@ class CachedNode:
         d = self.omega.clamp_min(SMALLEST_OMEGA).sqrt()
         if gp.iterative:
             node = iterative.IterativeNode(self._gram, gp.counters)
-            return d * node.solve(d, gp.kappa / d, iterative.MEAN_TOLERANCE)
+            return node.solve_alpha(d, gp.kappa)
         parts = []
         for chunk in self.omega.split(max(1, CHUNK_BYTES // self._gram.nbytes)):
             d, L = dense.factorise(self._gram, chunk)
-            parts.append(d * torch.cholesky_solve((gp.kappa / d)[..., None], L)[..., 0])
+            parts.append(dense.solve_alpha(d, L, gp.kappa))
         return torch.cat(parts)
 
     def _factors(self) -> Iterator[tuple[Tensor, Tensor]]:

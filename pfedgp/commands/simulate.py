@@ -12,7 +12,7 @@ from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
 from server.outputs import Outputs
 from server.settings_file import read_settings_file
 
-__all__ = ["add_arguments", "main"]
+__all__ = ["add_arguments", "add_assignments", "check", "collect_settings", "main", "run_folder"]
 
 # The settings that have an option of their own; all others are reached with --set.
 _NAMED = (
@@ -39,14 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         shown = f"{text} (default: {default})" if default != "" else text
         # The values stay text here, so that every way to give a setting is read and refused by the same function.
         parser.add_argument(f"--{key}", metavar=metavar, help=shown.replace("%", "%%"))
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        dest="assignments",
-        help="any setting, repeatable; see them all with: pfedgp settings",
-    )
+    add_assignments(parser)
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="TOML file of settings, such as a run's config.toml"
     )
@@ -75,6 +68,18 @@ def main(args: argparse.Namespace) -> int:
         # The folder was fine before the run, so this is a failed run and no mistake in the command.
         raise RunFailedError(str(error)) from error
     return 0 if summary.get("status") == "completed" else 1
+
+
+def add_assignments(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--set KEY=VALUE``, which `collect_settings` reads."""
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        dest="assignments",
+        help="any setting, repeatable; see them all with: pfedgp settings",
+    )
 
 
 def collect_settings(flat: Mapping[str, Any], named: Mapping[str, Any], assignments: list[str]) -> Settings:
