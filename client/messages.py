@@ -12,6 +12,7 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Error, Message, MetricRecord, RecordDict
 
 from pfedgp_core.config import Settings
+from pfedgp_core.data_spec import DataSpec
 from pfedgp_core.errors import DataError
 from pfedgp_core.exchange import (
     ARRAYS,
@@ -22,6 +23,7 @@ from pfedgp_core.exchange import (
     ROUND,
     SETTINGS,
     SHARED,
+    SPEC,
     SPLIT,
     EvaluateReply,
     Hello,
@@ -41,12 +43,13 @@ Handler = Callable[[Message, Context], Message]
 
 @dataclass(frozen=True)
 class Request:
-    """What the server asks for: the run's settings, and where the kind of message has them the round, split, vector."""
+    """What the server asks for: the run's settings, and where the kind of message has them the other fields."""
 
     settings: Settings
     round: int = 0
     split: str = ""
     vector: np.ndarray | None = None
+    spec: DataSpec | None = None
 
     def shared_vector(self) -> np.ndarray:
         """The shared vector; DataError where the request has none."""
@@ -64,6 +67,7 @@ def read_request(message: Message) -> Request:
         round=int(config.get(ROUND, 0)),  # type: ignore[arg-type]
         split=str(config.get(SPLIT, "")),
         vector=None if arrays is None else arrays[SHARED].numpy(),
+        spec=DataSpec.from_json(str(config[SPEC])) if SPEC in config else None,
     )
 
 

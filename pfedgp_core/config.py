@@ -77,6 +77,12 @@ class Settings:
     classes_per_client: int = _setting(
         2, "distinct classes that each simulated client holds; unused in regression", low=1, high=100_000
     )
+    class_names: str = _setting(
+        "", "classes of the federation, separated by commas; empty = all that the sites have before round 1"
+    )
+    input_shape: str = _setting(
+        "", "shape of one input, such as 3,32,32, to which sites resize their images; empty = that of their data"
+    )
     variant: str = _setting("full", "GP at each tree node", choices=("full", "ip-data", "ip-compute"))
     objective: str = _setting("predictive", "training objective", choices=("predictive", "marginal"))
     inducing_per_class: int = _setting(
@@ -93,8 +99,16 @@ class Settings:
     # The federation
     rounds: int = _setting(60, "communication rounds", low=1, high=1_000_000)
     clients_per_round: int = _setting(5, "clients sampled in each round", low=1, high=1_000_000)
+    min_clients: int = _setting(
+        0, "clients with own data to wait for before round 1; 0 = clients-per-round", low=0, high=1_000_000
+    )
     aggregation: str = _setting(
-        "uniform", "average of the updates: uniform (paper) or by sample count", choices=("uniform", "samples")
+        "uniform",
+        "average of the updates: uniform (paper), by sample count, or robust against a few wrong ones",
+        choices=("uniform", "samples", "median", "trimmed-mean"),
+    )
+    trim_share: float = _setting(
+        0.1, "trimmed-mean: share of the smallest and of the largest values left out of each mean", low=0.0, high=0.49
     )
     evaluate_every: int = _setting(
         5, "rounds between evaluations on every client's validation data", low=1, high=1_000_000
@@ -106,11 +120,17 @@ class Settings:
     max_failed_rounds: int = _setting(
         3, "consecutive rounds with too few good replies that end the run", low=1, high=1_000_000
     )
+    on_failure: str = _setting(
+        "continue", "after a client failed in a round: go on, or stop the run", choices=("continue", "stop")
+    )
     round_timeout: float = _setting(
         3600.0, "seconds after which a round goes on without the missing replies", low=1e-3, high=1e9
     )
     wait_timeout: float = _setting(
         600.0, "seconds to wait for enough connected clients before the run ends", low=1e-3, high=1e9
+    )
+    personalise: bool = _setting(
+        True, "own data: at the end, sites with a state folder make their classifiers from the best model"
     )
     # One client's update
     local_epochs: int = _setting(1, "passes over the client's data in one update", low=1, high=10000)
@@ -124,6 +144,12 @@ class Settings:
         "sum of node means (node-mean) or mean over all held-out points (point-mean)",
         choices=("node-mean", "point-mean"),
     )
+    # Differential privacy of one client's updates
+    dp_noise: float = _setting(
+        0.0, "deviation of the noise on each value of an update, in units of dp-clip; 0 = no noise", low=0.0, high=1e6
+    )
+    dp_clip: float = _setting(1.0, "largest norm of an update where dp-noise > 0", low=1e-9, high=1e9)
+    dp_delta: float = _setting(1e-5, "delta of the (epsilon, delta) that a run states", low=1e-12, high=0.5)
     seed: int = _setting(0, "seed of everything random in the run", low=0, high=2**63 - 1)
     gp: GPSettings = field(default_factory=GPSettings)
 

@@ -33,6 +33,7 @@ __all__ = [
     "ROUND",
     "SETTINGS",
     "SHARED",
+    "SPEC",
     "SPLIT",
     "SPLITS",
     "STATUSES",
@@ -46,7 +47,7 @@ __all__ = [
 
 ARRAYS, CONFIG, METRICS = "arrays", "config", "metrics"  # the groups of a message
 SHARED = "shared"  # arrays: the flat vector
-SETTINGS, ROUND, SPLIT = "settings", "round", "split"  # config of a request
+SETTINGS, ROUND, SPLIT, SPEC = "settings", "round", "split", "spec"  # config of a request
 CLIENT, STATUS = "client", "status"  # config of a reply
 MODEL, MODEL_HASH, ONBOARDED = "model", "model_sha256", "onboarded"  # config of a publication and of its reply
 HELLO, TRAIN, EVALUATE, ONBOARD = "query.hello", "train", "evaluate", "query.onboard"  # kinds of message

@@ -73,13 +73,13 @@ class Federation:
         """
         try:
             self.roster.wait(self.grid)
-            hello = self.roster.reference
-            state = SharedState.initial(self.settings, hello.input_shape, len(hello.class_names))
+            self.spec = self.roster.spec
+            state = SharedState.initial(self.settings, self.spec.input_shape, len(self.spec.class_names))
             self.strategy = PFedGP(self.settings, self.roster, state.size)
             for reporter in self.reporters:
                 reporter.start(self.settings, len(self.roster.clients), self.folder.path)
             self.strategy.summary()
-            return self._test(self._train(Model(state.to_vector()), hello), hello)
+            return self._test(self._train(Model(state.to_vector())))
         except RunFailedError as error:
             failed = unfinished(self.settings, self.history, str(error), self._elapsed())
             self.folder.write_summary(failed)
@@ -87,7 +87,7 @@ class Federation:
                 reporter.fail(failed, self.folder.path)
             raise
 
-    def _train(self, model: Model, hello: Hello) -> Model:
+    def _train(self, model: Model) -> Model:
         """The rounds; returns the best model, or the last one where no client has validation data."""
         best: Model | None = None
         first = time.perf_counter()
@@ -104,29 +104,29 @@ class Federation:
                 is_best = self.report.better(model.metrics, best.metrics if best else {})
             if is_best:
                 best = model
-                self._save("best", best, hello)
+                self._save("best", best)
             ended = time.perf_counter()
             seconds = {"round": ended - began, "train": trained - began, "evaluate": ended - trained}
             seconds["eta"] = (ended - first) / t * (self.settings.rounds - t)
             self._record(round_record(t, self.strategy.training, evaluation, is_best, model.vector.nbytes, seconds))
             self._give_up_after_failures(t)
-        self._save("final", model, hello)
+        self._save("final", model)
         if best is None:
             logger.warning("no client has validation data: the best model is the final one")
             best = model
-            self._save("best", best, hello)
+            self._save("best", best)
         return best
 
     def _update(self, t: int, vector: np.ndarray) -> np.ndarray | None:
         """Round t of the algorithm: the average of the sampled clients' updates; None where the model stays."""
-        config = request_config(self.settings, t)
+        config = request_config(self.settings, t, spec=self.spec)
         messages = self.strategy.configure_train(t, pack_vector(vector), config, self.grid)
         arrays, _ = self.strategy.aggregate_train(t, exchange(self.grid, messages, self.settings.round_timeout))
         return None if arrays is None else unpack_vector(arrays)
 
     def _evaluate(self, t: int, vector: np.ndarray, split: str) -> Evaluation:
         """Every client's personal classifier under the shared `vector`, on its own data."""
-        config = request_config(self.settings, t, split)
+        config = request_config(self.settings, t, split, self.spec)
         messages = self.strategy.configure_evaluate(t, pack_vector(vector), config, self.grid)
         self.strategy.aggregate_evaluate(t, exchange(self.grid, messages, self.settings.round_timeout))
         return self.strategy.evaluation
@@ -155,7 +155,7 @@ class Federation:
                 f"usable replies ({named}); the clients' own logs say more."
             )
 
-    def _test(self, best: Model, hello: Hello) -> dict[str, Any]:
+    def _test(self, best: Model) -> dict[str, Any]:
         """The best model on every client's test data, and all final artefacts."""
         self.roster.refresh(self.grid)
         test = self._evaluate(best.round, best.vector, "test")
@@ -170,10 +170,10 @@ class Federation:
         rows = client_rows(self.roster, test)
         self.folder.write_clients(rows)
         self.folder.write_plots(self.history, test.pooled)
-        calibration = calibration_record(test, hello.class_names)
+        calibration = calibration_record(test, self.spec.class_names)
         if calibration is not None:
             self.folder.write_calibration(calibration)
-        self._write_partition(hello)
+        self._write_partition(self.roster.reference)
         total = summary(
             self.settings,
             self.roster,
@@ -203,13 +203,13 @@ class Federation:
         else:
             logger.warning("the partition is not in the folder: the clients' data set differs from this machine's")
 
-    def _save(self, which: Any, model: Model, hello: Hello) -> None:
+    def _save(self, which: Any, model: Model) -> None:
         meta = {
             "round": model.round,
             self.report.score_key: model.metrics.get(self.report.score),
-            "class_names": list(hello.class_names),
-            "input_shape": list(hello.input_shape),
-            "normalisation": {"mean": list(hello.mean), "std": list(hello.std)},
+            "class_names": list(self.spec.class_names),
+            "input_shape": list(self.spec.input_shape),
+            "normalisation": {"mean": list(self.spec.mean), "std": list(self.spec.std)},
             "clients": [client.name for client in self.roster.all],
             "settings": self.settings.to_run_config(),
         }

@@ -10,14 +10,18 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 from flwr.serverapp import Grid
 
 from pfedgp_core.config import Settings
-from pfedgp_core.exchange import ARRAYS, CONFIG, ROUND, SETTINGS, SHARED, SPLIT
+from pfedgp_core.data_spec import DataSpec
+from pfedgp_core.exchange import ARRAYS, CONFIG, ROUND, SETTINGS, SHARED, SPEC, SPLIT
 
 __all__ = ["Poll", "exchange", "pack_vector", "push", "request", "request_config", "unpack_vector"]
 
 
-def request_config(settings: Settings, round: int = 0, split: str = "") -> ConfigRecord:
+def request_config(settings: Settings, round: int = 0, split: str = "", spec: DataSpec | None = None) -> ConfigRecord:
     """Return the config of a request: the whole effective settings, so that every client obeys this run."""
-    return ConfigRecord({SETTINGS: json.dumps(settings.to_run_config()), ROUND: round, SPLIT: split})
+    config: dict[str, str | int] = {SETTINGS: json.dumps(settings.to_run_config()), ROUND: round, SPLIT: split}
+    if spec is not None:
+        config[SPEC] = spec.to_json()
+    return ConfigRecord(config)  # type: ignore[arg-type]
 
 
 def pack_vector(vector: np.ndarray) -> ArrayRecord:

@@ -8,6 +8,7 @@ from flwr.app import Message
 from flwr.serverapp import Grid
 
 from pfedgp_core.config import Settings
+from pfedgp_core.data_spec import DataSpec
 from pfedgp_core.errors import DataError, RunFailedError
 from pfedgp_core.exchange import HELLO, Hello
 from server.messages import Poll, push, request, request_config
@@ -63,6 +64,12 @@ class Roster:
     def reference(self) -> Hello:
         """The hello that all others agree with in class names, input shape and partition."""
         return next(iter(self.clients.values())).hello
+
+    @property
+    def spec(self) -> DataSpec:
+        """Classes, shape and normalisation of the federation's data."""
+        hello = self.reference
+        return DataSpec(hello.class_names, hello.input_shape, hello.mean, hello.std)
 
     @property
     def all(self) -> list[Client]:

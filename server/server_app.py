@@ -25,6 +25,7 @@ def main(grid: Grid, context: Context) -> None:
     """Run the federation that the run config describes, or publish the model that it names."""
     _log_to_console()
     run_config = dict(context.run_config)
+    run_config.pop("resume", None)
     outputs, published = Outputs.take(run_config), take_publish(run_config)
     outputs.check()
     origin = {"run_id": str(context.run_id), "versions": software_versions()}

@@ -45,8 +45,14 @@ def test_pyproject_holds_each_setting(key: str, default: object, text: str) -> N
 def test_pyproject_holds_no_other_key() -> None:
     flat = {k: v for k, v in CONFIG.items() if not isinstance(v, dict)}
     nested = {f"{group}.{k}" for group, table in CONFIG.items() if isinstance(table, dict) for k in table}
-    assert flat.keys() | nested == Settings().to_run_config().keys() | {"out", "tensorboard", "prometheus", "publish"}
-    assert CONFIG["out"] == CONFIG["tensorboard"] == CONFIG["prometheus"] == CONFIG["publish"] == ""
+    assert flat.keys() | nested == Settings().to_run_config().keys() | {
+        "out",
+        "tensorboard",
+        "prometheus",
+        "publish",
+        "resume",
+    }
+    assert CONFIG["out"] == CONFIG["tensorboard"] == CONFIG["prometheus"] == CONFIG["publish"] == CONFIG["resume"] == ""
 
 
 def test_all_packages_are_installed() -> None:
