@@ -1,12 +1,49 @@
-"""The average of the clients' shared vectors: uniform, as in the paper, or weighted by sample counts."""
+"""One vector out of all of a round: the average, uniform as in the paper or by sample counts, or a robust one."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
+from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
+from pfedgp_core.robust import median, trim_count, trimmed_mean
 
-__all__ = ["average", "implausible_updates"]
+__all__ = ["average", "combine", "implausible_updates"]
+
+
+def combine(settings: Settings, sent: np.ndarray, vectors: Sequence[np.ndarray], counts: Sequence[int]) -> np.ndarray:
+    """Make the next shared vector as the setting ``aggregation`` says.
+
+    Parameters
+    ----------
+    settings : Settings
+    sent : float array [P]
+        The vector that the clients started from.
+    vectors : sequence of float arrays [P]
+        What they sent back, at least one, in the order of the clients' names: the mean and the weighted mean sum in
+        this order. The median and the trimmed mean are the same in every order.
+    counts : sequence of int
+        Training samples of the same clients; used by ``aggregation = samples`` only, as a client can claim any number.
+
+    Returns
+    -------
+    numpy.ndarray, float32 [P]
+
+    Raises
+    ------
+    DataError
+        As `average`; also vectors that have another shape than `sent`.
+    """
+    for i, vector in enumerate(vectors):
+        if np.shape(vector) != np.shape(sent):
+            raise DataError(f"Vector {i} has shape {list(np.shape(vector))}, {list(np.shape(sent))} was sent out.")
+    if settings.aggregation == "samples":
+        return average(vectors, counts)
+    trim = trim_count(settings.trim_share, len(vectors))
+    if not vectors or settings.aggregation == "uniform" or (settings.aggregation == "trimmed-mean" and not trim):
+        return average(vectors)
+    arrays = [_checked(i, vector, np.shape(sent)) for i, vector in enumerate(vectors)]
+    return _rounded(median(arrays) if settings.aggregation == "median" else trimmed_mean(arrays, trim))
 
 
 def average(vectors: Sequence[np.ndarray], weights: Sequence[float] | None = None) -> np.ndarray:
@@ -39,19 +76,28 @@ def average(vectors: Sequence[np.ndarray], weights: Sequence[float] | None = Non
     shape = np.shape(vectors[0])
     total = np.zeros(shape, dtype=np.float64)
     for i, (vector, weight) in enumerate(zip(vectors, scale, strict=True)):
-        array = np.asarray(vector)
-        if array.dtype.kind not in "fiu":
-            raise DataError(f"Vector {i} holds {array.dtype}; send floating point numbers.")
-        if array.shape != shape:
-            raise DataError(
-                f"Vector {i} has shape {list(array.shape)}, vector 0 has {list(shape)}; "
-                f"all clients must train the same network."
-            )
-        if not np.isfinite(array).all():
-            raise DataError(f"Vector {i} holds NaN or infinity; leave that client out of the average.")
-        total += weight * array.astype(np.float64)
+        total += weight * _checked(i, vector, shape).astype(np.float64)
+    return _rounded(total)
+
+
+def _checked(i: int, vector: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return vector `i` as an array; DataError where it has another shape than the first, or is not finite."""
+    array = np.asarray(vector)
+    if array.dtype.kind not in "fiu":
+        raise DataError(f"Vector {i} holds {array.dtype}; send floating point numbers.")
+    if array.shape != shape:
+        raise DataError(
+            f"Vector {i} has shape {list(array.shape)}, vector 0 has {list(shape)}; "
+            f"all clients must train the same network."
+        )
+    if not np.isfinite(array).all():
+        raise DataError(f"Vector {i} holds NaN or infinity; leave that client out of the average.")
+    return array
+
+
+def _rounded(vector: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):
-        result = total.astype(np.float32)
+        result = vector.astype(np.float32)
     if not np.isfinite(result).all():
         raise DataError("The average is beyond the range of float32; lower the learning rate of the clients.")
     return result
