@@ -8,7 +8,7 @@ import numpy as np
 
 from pfedgp_core.errors import DataError
 from pfedgp_core.image_folder import fit_arrays
-from pfedgp_core.own_samples import Findings, Samples, Wanted, counted, few, label_texts
+from pfedgp_core.own_samples import Findings, Samples, Wanted, counted, few, input_digests, label_texts
 
 __all__ = ["INPUT_KEYS", "LABEL_KEYS", "load_npz"]
 
@@ -52,10 +52,13 @@ def load_npz(path: Path, wanted: Wanted, findings: Findings) -> Samples | None:
                 f"{path} has {len(inputs)} inputs and labels of shape {list(labels.shape)}: give one label a sample."
             )
         texts = _named(path, labels, arrays.get(NAMES_KEY))
-    shaped = _shaped(inputs, wanted, findings)
+    arranged = _arranged(inputs, findings)
+    if arranged is None:
+        return None
+    shaped = fit_arrays(arranged, wanted, findings) if arranged.ndim == 4 else arranged
     if shaped is None:
         return None
-    return _usable(shaped, texts, wanted, findings)
+    return _usable(shaped, input_digests(arranged), texts, wanted, findings)
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
@@ -83,6 +86,8 @@ def _named(path: Path, labels: np.ndarray, names: np.ndarray | None) -> tuple[st
     if names is None:
         return texts
     known = label_texts(np.atleast_1d(names))
+    if repeated := sorted({name for name in known if known.count(name) > 1}):
+        raise DataError(f"{path} names the class {repeated[0]!r} twice in class_names: give each class its own name.")
     by_name = labels.dtype.kind in "SU"
     wrong = [t for t in texts if t and not (t in known if by_name else _is_position(t) and int(t) < len(known))]
     if wrong:
@@ -93,14 +98,14 @@ def _named(path: Path, labels: np.ndarray, names: np.ndarray | None) -> tuple[st
     return texts if by_name else tuple(known[int(text)] if text else "" for text in texts)
 
 
-def _shaped(inputs: np.ndarray, wanted: Wanted, findings: Findings) -> np.ndarray | None:
-    """uint8 [N, C, H, W] or float32 [N, D] of the model's shape."""
+def _arranged(inputs: np.ndarray, findings: Findings) -> np.ndarray | None:
+    """uint8 [N, C, H, W] or float32 [N, D]."""
     if inputs.dtype == np.uint8 and inputs.ndim in (3, 4):
         if inputs.ndim == 3:
             inputs = inputs[:, None]
         elif inputs.shape[1] not in (1, 3) and inputs.shape[3] in (1, 3):
             inputs = np.ascontiguousarray(inputs.transpose(0, 3, 1, 2))
-        return fit_arrays(inputs, wanted, findings)
+        return inputs
     if inputs.ndim == 2 and inputs.dtype.kind in "iufb":
         with np.errstate(over="ignore"):
             return inputs.astype(np.float32)
@@ -111,7 +116,9 @@ def _shaped(inputs: np.ndarray, wanted: Wanted, findings: Findings) -> np.ndarra
     return None
 
 
-def _usable(inputs: np.ndarray, labels: tuple[str, ...] | None, wanted: Wanted, findings: Findings) -> Samples | None:
+def _usable(
+    inputs: np.ndarray, digests: np.ndarray, labels: tuple[str, ...] | None, wanted: Wanted, findings: Findings
+) -> Samples | None:
     good = np.ones(len(inputs), dtype=bool)
     if inputs.ndim == 2:
         good = np.isfinite(inputs).all(axis=1)
@@ -134,7 +141,7 @@ def _usable(inputs: np.ndarray, labels: tuple[str, ...] | None, wanted: Wanted, 
             findings.problem("The file has no sample: give at least one.")
         return None
     kept = None if labels is None else tuple(labels[i] for i in rows)
-    return Samples(inputs[rows], tuple(str(i + 1) for i in rows), kept)
+    return Samples(inputs[rows], tuple(str(i + 1) for i in rows), kept, digests=digests[rows])
 
 
 def _is_position(text: str) -> bool:

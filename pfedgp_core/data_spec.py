@@ -1,11 +1,20 @@
-"""What the inputs and classes of a federation are; fixed before round 1 and sent with every request."""
+"""What the inputs and classes of a federation are; fixed before round 1 and sent with every request.
+
+Sites with data of their own agree on it without showing data: each tells its classes, its number of training samples
+and the moments of their inputs, and the server makes one list of classes and one normalisation of them.
+"""
 
 import json
+import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
-from pfedgp_core.errors import DataError
+import numpy as np
 
-__all__ = ["DataSpec"]
+from pfedgp_core.errors import ConfigError, DataError
+from pfedgp_core.samples import divisors
+
+__all__ = ["DataSpec", "class_list", "normal_class", "parse_shape", "pooled_moments", "union_of_classes"]
 
 
 @dataclass(frozen=True)
@@ -50,3 +59,84 @@ class DataSpec:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"malformed description of the federation's data ({type(error).__name__})") from None
+
+
+def pooled_moments(
+    counts: Sequence[int], means: Sequence[Sequence[float]], stds: Sequence[Sequence[float]]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Normalisation of all sites' training inputs together, from those of each; the same as from the pooled inputs.
+
+    Parameters
+    ----------
+    counts : sequence of int, length S
+        Training samples of each site, at least one in all.
+    means, stds : sequences of S sequences of float, each of length C or D
+        Moments as they are; 0 where all values of a site are equal.
+
+    Returns
+    -------
+    mean, std : tuples of float
+        In float32 precision; std is 1 where all values of all sites are equal.
+    """
+    weights = np.array(counts, dtype=np.float64)[:, None] / sum(counts)
+    centres, widths = np.array(means, dtype=np.float64), np.array(stds, dtype=np.float64)
+    mean = (weights * centres).sum(axis=0)
+    std = np.sqrt((weights * (widths**2 + (centres - mean) ** 2)).sum(axis=0))
+    both = mean.astype(np.float32), divisors(mean, std).astype(np.float32)
+    return tuple(both[0].tolist()), tuple(both[1].tolist())
+
+
+def union_of_classes(lists: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """All classes that any list has, each once: in numeric order where all are integers, else in that of the text."""
+    names = {normal_class(name) for one in lists for name in one}
+    return tuple(sorted(names, key=int if all(map(_is_integer, names)) else str))
+
+
+def class_list(text: str) -> tuple[str, ...]:
+    """The classes of the setting ``class-names``; empty where it is.
+
+    Raises
+    ------
+    ConfigError
+        A class is named twice, or has no name.
+    """
+    if not text.strip():
+        return ()
+    names = tuple(normal_class(name) for name in text.split(","))
+    if not all(names):
+        raise ConfigError(f"class-names = {text!r} has an empty name: separate the classes by single commas.")
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ConfigError(f"class-names = {text!r} has the class {repeated[0]!r} twice: name each class once.")
+    return names
+
+
+def parse_shape(text: str) -> tuple[int, ...] | None:
+    """The shape of the setting ``input-shape``; None where it is empty.
+
+    Raises
+    ------
+    ConfigError
+        It is neither C,H,W nor D.
+    """
+    if not text.strip():
+        return None
+    try:
+        shape = tuple(int(size) for size in text.split(","))
+    except ValueError:
+        shape = ()
+    if len(shape) not in (1, 3) or min(shape) < 1:
+        raise ConfigError(
+            f"input-shape = {text!r} is no shape of an input: give channels, height and width of images, such as "
+            "3,32,32, or the number of features of a table, such as 20."
+        )
+    return shape
+
+
+def normal_class(name: str) -> str:
+    """The name of a class in the form in which it is compared: file systems differ in how they store an accent."""
+    return unicodedata.normalize("NFC", name.strip())
+
+
+def _is_integer(text: str) -> bool:
+    return text.isascii() and text.isdecimal()

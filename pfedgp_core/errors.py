@@ -5,6 +5,7 @@ __all__ = [
     "ArtefactError",
     "ConfigError",
     "DataError",
+    "DeviceMemoryError",
     "NoSiteFolderError",
     "NonFiniteError",
     "NotPositiveDefiniteError",
@@ -36,6 +37,10 @@ class AlteredModelError(DataError):
 
 class NumericalError(PFedGPError):
     """A computation left the range in which its result means anything."""
+
+
+class DeviceMemoryError(PFedGPError):
+    """A GPU whose memory is full."""
 
 
 class NotPositiveDefiniteError(NumericalError):

@@ -52,6 +52,8 @@ CLIENT, STATUS = "client", "status"  # config of a reply
 MODEL, MODEL_HASH, ONBOARDED = "model", "model_sha256", "onboarded"  # config of a publication and of its reply
 HELLO, TRAIN, EVALUATE, ONBOARD = "query.hello", "train", "evaluate", "query.onboard"  # kinds of message
 SPLITS = ("validation", "test")
+SAMPLE_LIMIT = 10**9  # no client has more
+CLASS_NAME_LIMIT = 200  # characters
 OK = "ok"
 STATUSES = {  # what became of a local update, and how the log says it
     OK: "updated",
@@ -74,7 +76,7 @@ class Hello:
     classes : tuple of int
         Class ids in the client's training data.
     class_names : tuple of str
-        All classes of the federation, by id.
+        All classes of the federation, by id; of a client with data of its own, the names that these give.
     n_train, n_validation, n_test : int
     input_shape : tuple of int
         Shape of one input.
@@ -83,7 +85,8 @@ class Hello:
     versions : dict
         Software by name.
     mean, std : tuple of float
-        Normalisation of the inputs; the model is only as good as inputs normalised alike.
+        Normalisation of the inputs; of a client with data of its own, moments of its training inputs as they are (std
+        is 0 where all are equal), from which the server makes one normalisation for all.
     """
 
     name: str
@@ -117,16 +120,25 @@ class Hello:
                 input_shape=tuple(_count(n) for n in fields["input_shape"]),
                 partition_hash=_text(fields["partition_hash"]),
                 versions={_text(k): _text(v) for k, v in fields["versions"].items()},
-                mean=tuple(float(x) for x in fields["mean"]),
-                std=tuple(float(x) for x in fields["std"]),
+                mean=tuple(_finite(x) for x in fields["mean"]),
+                std=tuple(_not_negative(x) for x in fields["std"]),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"malformed hello ({type(error).__name__})") from None
         if not hello.name or not hello.name.isprintable() or len(hello.name) > 100:
             raise DataError("hello with an empty, unprintable or over-long client name")
         if any(c >= len(hello.class_names) for c in hello.classes):
-            raise DataError("hello with a class id that is not among the federation's classes")
+            raise DataError("hello with a class id that is not among its classes")
+        if not all(name.isprintable() and len(name) <= CLASS_NAME_LIMIT for name in hello.class_names):
+            raise DataError("hello with an unprintable or over-long class name")
+        if max(hello.n_train, hello.n_validation, hello.n_test) > SAMPLE_LIMIT:
+            raise DataError("hello with an implausible sample count")
         return hello
+
+    @property
+    def own_data(self) -> bool:
+        """Whether the client brings data of its own, and is no part of a simulation."""
+        return not self.partition_hash
 
     def count(self, split: str) -> int:
         """Number of samples in ``validation`` or ``test``."""
@@ -168,7 +180,7 @@ class TrainReply:
             loss=_get(metrics, "loss", _finite) if "loss" in metrics else None,
             steps=_get(metrics, "steps", _count),
             counters=_prefixed(metrics, "counter.", _count),
-            seconds=_prefixed(metrics, "seconds.", _duration),
+            seconds=_prefixed(metrics, "seconds.", _not_negative),
         )
 
 
@@ -208,7 +220,7 @@ class EvaluateReply:
             split=_get(config, SPLIT, _text),
             sums=sums,
             counters=_prefixed(metrics, "counter.", _count),
-            seconds=_prefixed(metrics, "seconds.", _duration),
+            seconds=_prefixed(metrics, "seconds.", _not_negative),
             calibration=CalibrationSums.from_dict(calibration) if calibration else None,
         )
 
@@ -268,7 +280,7 @@ def _finite(value: Any) -> float:
     return float(value)
 
 
-def _duration(value: Any) -> float:
+def _not_negative(value: Any) -> float:
     if _finite(value) < 0:
         raise ValueError("is negative")
     return float(value)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pfedgp_core.errors import DataError
-from pfedgp_core.own_samples import Findings, Samples, Wanted, counted, few, shape_text
+from pfedgp_core.own_samples import Findings, Samples, Wanted, counted, few, input_digests, shape_text
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -56,7 +56,7 @@ def load_image_folder(folder: Path, wanted: Wanted, findings: Findings) -> Sampl
         )
         return None
     size = None if wanted.input_shape is None else wanted.input_shape[1:]
-    arrays, kept, unreadable = [], [], []
+    arrays, kept, digests, unreadable = [], [], [], []
     sizes: Counter[tuple[int, int]] = Counter()
     for path, label in files:
         try:
@@ -68,6 +68,7 @@ def load_image_folder(folder: Path, wanted: Wanted, findings: Findings) -> Sampl
         if size is None or wanted.resize or (image.height, image.width) == size:
             arrays.append(_to_array(image, channels, size))
             kept.append((path, label))
+            digests.append(input_digests(_to_array(image, None, None)[None])[0])
     if unreadable:
         findings.problem(
             f"Unreadable: {len(unreadable)} of {counted(len(files), 'image')}, {few(unreadable)}; replace or remove "
@@ -83,7 +84,7 @@ def load_image_folder(folder: Path, wanted: Wanted, findings: Findings) -> Sampl
     inputs = _stack([arrays[i] for i in usable])
     labels = tuple(kept[i][1] for i in usable)
     ids = tuple(_name(kept[i][0], folder) for i in usable)
-    return Samples(inputs, ids, labels if any(labels) else None)
+    return Samples(inputs, ids, labels if any(labels) else None, digests=np.stack([digests[i] for i in usable]))
 
 
 def fit_arrays(images: np.ndarray, wanted: Wanted, findings: Findings) -> np.ndarray | None:
@@ -166,7 +167,7 @@ def _check_sizes(
     ask = "size that the model takes" if wanted.input_shape is not None else "most common size"
     findings.problem(
         f"Not of {shape_text(size)} (height x width), the {ask}: {wrong} of {counted(total, 'image')}, {listed}; "
-        "resize them, or give --resize to have them resized to the model's size."
+        "resize them, give --resize to have them resized to the model's size, or set input-shape in a run."
     )
 
 

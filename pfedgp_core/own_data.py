@@ -16,7 +16,6 @@ names.
 """
 
 import difflib
-import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -24,6 +23,7 @@ import numpy as np
 
 from pfedgp_core.array_file import load_npz
 from pfedgp_core.data_check import DataReport, report_on
+from pfedgp_core.data_spec import normal_class
 from pfedgp_core.errors import DataError
 from pfedgp_core.image_folder import has_images, load_image_folder
 from pfedgp_core.own_samples import Findings, Samples, Wanted, few, shape_text
@@ -134,13 +134,13 @@ def map_classes(names: Sequence[str], class_names: Sequence[str]) -> np.ndarray:
     DataError
         A class that the federation does not have.
     """
-    known = {_normal(name): i for i, name in enumerate(class_names)}
+    known = {normal_class(name): i for i, name in enumerate(class_names)}
     distinct = sorted(set(names))
     if all(map(_is_integer, distinct)) and not any(map(_is_integer, known)):
         known = {str(i): i for i in range(len(class_names))}
         ids = {name: known.get(str(int(name)), -1) for name in distinct}
     else:
-        ids = {name: known.get(_normal(name), -1) for name in distinct}
+        ids = {name: known.get(normal_class(name), -1) for name in distinct}
     unknown = [name for name in distinct if ids[name] < 0]
     if unknown:
         near = difflib.get_close_matches(unknown[0], list(class_names), n=1)
@@ -248,11 +248,6 @@ def _read(path: Path, wanted: Wanted, findings: Findings) -> Samples | None:
 
 def _unknown_kind(path: Path) -> bool:
     return path.is_file() and path.suffix.lower() not in _READERS
-
-
-def _normal(name: str) -> str:
-    # File systems differ in how they store an accent.
-    return unicodedata.normalize("NFC", name.strip())
 
 
 def _is_integer(text: str) -> bool:

@@ -4,12 +4,13 @@ A reader never stops at the first fault. It leaves out what it cannot use and sa
 ``check-data`` can show all faults at once and everything else can refuse the data for the same reasons.
 """
 
+import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-__all__ = ["Findings", "Samples", "Wanted", "counted", "few", "label_texts", "shape_text"]
+__all__ = ["Findings", "Samples", "Wanted", "counted", "few", "input_digests", "label_texts", "shape_text"]
 
 SHOWN = 5  # examples in a sentence
 
@@ -50,15 +51,29 @@ class Samples:
         Class names, or integers as text; None for data without classes.
     columns : tuple of str
         Names of the D columns of a table; empty for other data.
+    digests : numpy.ndarray, uint8 [N, 32], or None
+        What the inputs are before any resizing, see `input_digests`.
     """
 
     inputs: np.ndarray
     ids: tuple[str, ...]
     labels: tuple[str, ...] | None
     columns: tuple[str, ...] = ()
+    digests: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def take(self, rows: np.ndarray) -> "Samples":
+        """The samples of some rows, int64 [n]."""
+        chosen = rows.tolist()
+        return replace(
+            self,
+            inputs=self.inputs[rows],
+            ids=tuple(self.ids[i] for i in chosen),
+            labels=None if self.labels is None else tuple(self.labels[i] for i in chosen),
+            digests=None if self.digests is None else self.digests[rows],
+        )
 
 
 @dataclass
@@ -86,6 +101,15 @@ class Findings:
     def remark(self, sentence: str) -> None:
         """Note what a person should know."""
         self.remarks.append(sentence)
+
+
+def input_digests(inputs: np.ndarray) -> np.ndarray:
+    """SHA-256 of every input, its type and shape included. Shapes: [N, ...] -> uint8 [N, 32]."""
+    if inputs.dtype.kind == "f":
+        inputs = inputs + inputs.dtype.type(0)  # -0 becomes 0
+    head = f"{inputs.dtype} {list(inputs.shape[1:])} ".encode()
+    rows = [hashlib.sha256(head + values.tobytes()).digest() for values in inputs]
+    return np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(len(rows), 32)
 
 
 def label_texts(values: np.ndarray) -> tuple[str, ...]:

@@ -11,7 +11,17 @@ from pfedgp_core.errors import DataError
 from pfedgp_core.partition import largest_remainder_counts
 from pfedgp_core.streams import Stream
 
-__all__ = ["ClientData", "Dataset", "Split", "TensorSplit", "input_statistics", "normalised", "stratified_split"]
+__all__ = [
+    "ClientData",
+    "Dataset",
+    "Split",
+    "TensorSplit",
+    "divisors",
+    "input_moments",
+    "input_statistics",
+    "normalised",
+    "stratified_split",
+]
 
 _ROWS = 4096  # images counted at a time
 
@@ -196,9 +206,21 @@ def normalised(split: Split, mean: np.ndarray, std: np.ndarray) -> TensorSplit:
 
 
 def input_statistics(inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and standard deviation for ``normalised``, float32 [C] or [D].
+    """Return mean and standard deviation for ``normalised``, float32 [C] or [D]."""
+    mean, std = input_moments(inputs)
+    return mean.astype(np.float32), divisors(mean, std).astype(np.float32)
 
-    A constant channel or feature gets the deviation 1, so that it is centred and not divided by zero.
+
+def divisors(mean: np.ndarray, std: np.ndarray) -> np.ndarray:
+    """Return `std` with 1 for a constant channel or feature, which is then centred and not divided by zero."""
+    constant = std <= 1e-7 * np.maximum(np.abs(mean), 1e-30)
+    return np.where(constant, 1.0, std)
+
+
+def input_moments(inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and standard deviation as they are, 0 where all is equal; float64 [C] or [D].
+
+    Those of images are of their values scaled to [0, 1].
     """
     if inputs.dtype == np.uint8:  # from the counts of grey levels: a large data set as floats would not fit in memory
         counts = np.zeros((inputs.shape[1], 256), np.int64)
@@ -211,8 +233,7 @@ def input_statistics(inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     else:
         x = inputs.astype(np.float64)
         mean, std = x.mean(axis=0), x.std(axis=0)
-    constant = std <= 1e-7 * np.maximum(np.abs(mean), 1e-30)
-    return mean.astype(np.float32), np.where(constant, 1.0, std).astype(np.float32)
+    return mean, std
 
 
 def stratified_split(labels: np.ndarray, shares: Sequence[float], stream: Stream) -> list[np.ndarray]:

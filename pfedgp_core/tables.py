@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pfedgp_core.errors import DataError
-from pfedgp_core.own_samples import Findings, Samples, Wanted, counted, few, label_texts
+from pfedgp_core.own_samples import Findings, Samples, Wanted, counted, few, input_digests, label_texts
 
 __all__ = ["load_csv", "load_parquet"]
 
@@ -165,7 +165,8 @@ def _usable(
     if not rows or not features:
         return None
     kept = None if labels is None else tuple(labels[i] for i in rows)
-    return Samples(inputs[rows], tuple(ids[i] for i in rows), kept, tuple(features))
+    chosen = inputs[rows]
+    return Samples(chosen, tuple(ids[i] for i in rows), kept, tuple(features), input_digests(chosen))
 
 
 def _parquet_columns(path: Path) -> dict[str, list[Any]]:

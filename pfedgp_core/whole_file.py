@@ -1,0 +1,66 @@
+"""A file that appears, or is replaced, whole: a crash or a full disk leaves the former content, and one sentence."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from pfedgp_core.errors import ArtefactError
+
+__all__ = ["write_whole"]
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Turn a failure of the file system into an ArtefactError that names the path and the remedy."""
+    try:
+        yield
+    except OSError as error:
+        raise ArtefactError(
+            f"Cannot write {path} ({error.strerror or error}): make room and rights there, or choose another folder."
+        ) from error
+    except UnicodeEncodeError as error:
+        raise ArtefactError(f"Cannot write {path}: {error.object!r} is not valid text, rename it.") from error
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Create or replace a file in one step: its name stands for the whole former or the whole new content.
+
+    Raises
+    ------
+    ArtefactError
+        The file cannot be written; the former content, if any, is still there.
+    """
+    with _explained(path):
+        path = path.resolve()  # through a link, the file it stands for is replaced and not the link
+        if path.exists() and not path.is_file():
+            raise ArtefactError(f"{path} is no regular file, so it cannot be replaced: give the path of a file.")
+    partial = path.with_name(f".{path.name}.partial")
+    with _explained(path):
+        try:
+            with partial.open("wb") as file:
+                file.write(content.encode() if isinstance(content, str) else content)
+                _to_disk(file)
+            os.replace(partial, path)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+        _folder_to_disk(path.parent)
+
+
+def _to_disk(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _folder_to_disk(folder: Path) -> None:
+    """Make a new name outlast a power failure."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError:
+        # Some network file systems cannot sync a folder; the content itself is on disk already.
+        pass
+    finally:
+        os.close(handle)
