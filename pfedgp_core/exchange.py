@@ -42,6 +42,7 @@ __all__ = [
     "Fields",
     "Hello",
     "TrainReply",
+    "riding_evaluation",
     "software_versions",
 ]
 
@@ -49,6 +50,7 @@ ARRAYS, CONFIG, METRICS = "arrays", "config", "metrics"  # the groups of a messa
 SHARED = "shared"  # arrays: the flat vector
 SETTINGS, ROUND, SPLIT, SPEC = "settings", "round", "split", "spec"  # config of a request
 CLIENT, STATUS = "client", "status"  # config of a reply
+RIDING, RIDING_ERROR = "evaluation.", "evaluation.error"  # prefix of an evaluation that rides in a train reply
 MODEL, MODEL_HASH, ONBOARDED = "model", "model_sha256", "onboarded"  # config of a publication and of its reply
 HELLO, TRAIN, EVALUATE, ONBOARD = "query.hello", "train", "evaluate", "query.onboard"  # kinds of message
 SPLITS = ("validation", "test")
@@ -147,7 +149,12 @@ class Hello:
 
 @dataclass(frozen=True)
 class TrainReply:
-    """What a client reports about its local update, beside the vector."""
+    """What a client reports about its local update, beside the vector.
+
+    Where the request names a split, the client first evaluates the received vector, as the model of the round before,
+    and reports that too: `evaluation`, or the type of the exception that kept it from it, `evaluation_error`. The
+    server reads them with `riding_evaluation`, so that a bad update does not cost a good evaluation.
+    """
 
     name: str
     status: str
@@ -156,13 +163,23 @@ class TrainReply:
     steps: int = 0
     counters: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    evaluation: "EvaluateReply | None" = None
+    evaluation_error: str = ""
 
     def to_wire(self) -> tuple[Fields, Fields]:
         """Return (config, metrics)."""
+        config: Fields = {CLIENT: self.name, STATUS: self.status}
         metrics: Fields = {"n_train": self.n_train, "steps": self.steps}
         if self.loss is not None:
             metrics["loss"] = float(self.loss)
-        return {CLIENT: self.name, STATUS: self.status}, metrics | _log_fields(self.counters, self.seconds)
+        metrics |= _log_fields(self.counters, self.seconds)
+        if self.evaluation is not None:
+            riding_config, riding_metrics = self.evaluation.to_wire()
+            config |= {RIDING + key: value for key, value in riding_config.items()}
+            metrics |= {RIDING + key: value for key, value in riding_metrics.items()}
+        if self.evaluation_error:
+            config[RIDING_ERROR] = self.evaluation_error
+        return config, metrics
 
     @classmethod
     def from_wire(cls, config: Mapping[str, Any], metrics: Mapping[str, Any]) -> "TrainReply":
@@ -223,6 +240,19 @@ class EvaluateReply:
             seconds=_prefixed(metrics, "seconds.", _not_negative),
             calibration=CalibrationSums.from_dict(calibration) if calibration else None,
         )
+
+
+def riding_evaluation(
+    config: Mapping[str, Any], metrics: Mapping[str, Any], sums_type: type[MetricSums] | type[RegressionSums]
+) -> EvaluateReply:
+    """Read the evaluation that rides in a train reply; DataError says why there is none."""
+    if RIDING_ERROR in config:
+        error = _get(config, RIDING_ERROR, _text)
+        raise DataError(error if error.isidentifier() and len(error) <= 60 else "error on the client")
+    fields = [
+        {k.removeprefix(RIDING): v for k, v in group.items() if k.startswith(RIDING)} for group in (config, metrics)
+    ]
+    return EvaluateReply.from_wire(fields[0], fields[1], sums_type)
 
 
 def software_versions() -> dict[str, str]:
