@@ -41,6 +41,36 @@ VERBS = {
         "run the same app as separate Flower processes that talk gRPC on this machine",
         "pfedgp deploy-local --sites 3 --rounds 5",
     ),
+    "certs": Verb(
+        "pfedgp.commands.certs",
+        "make the certificates and keys of a deployment",
+        "pfedgp certs --san fl.example.org --san 192.0.2.10 --client-names ward-3 ward-7 --out certs",
+    ),
+    "server": Verb(
+        "pfedgp.commands.server",
+        "run the server of a deployment: sites connect to it over gRPC with TLS",
+        "pfedgp server --certs certs --state /var/lib/pfedgp",
+    ),
+    "run": Verb(
+        "pfedgp.commands.run",
+        "start a federation on the server and follow it",
+        "pfedgp run --state /var/lib/pfedgp --rounds 60 --set learning-rate=0.02",
+    ),
+    "status": Verb(
+        "pfedgp.commands.status",
+        "show the server, its sites and its runs",
+        "pfedgp status --state /var/lib/pfedgp",
+    ),
+    "stop": Verb(
+        "pfedgp.commands.stop",
+        "stop a run, or the server",
+        "pfedgp stop run-20260101-120000 --state /var/lib/pfedgp",
+    ),
+    "client": Verb(
+        "pfedgp.commands.client",
+        "run one site of a deployment on its own data",
+        "pfedgp client --name ward-3 --superlink fl.example.org:9092 --ca ca.crt --key ward-3 --data ward-3/images",
+    ),
     "report": Verb(
         "pfedgp.commands.report",
         "write one HTML file about a run: accuracy, calibration, every client",

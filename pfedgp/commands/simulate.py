@@ -12,7 +12,7 @@ from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
 from server.outputs import Outputs
 from server.settings_file import read_settings_file
 
-__all__ = ["add_arguments", "add_assignments", "check", "collect_settings", "main", "run_folder"]
+__all__ = ["add_arguments", "add_assignments", "add_settings", "check", "collect_settings", "main", "run_folder"]
 
 # The settings that have an option of their own; all others are reached with --set.
 _NAMED = (
@@ -31,7 +31,16 @@ _NAMED = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of the verb; their help and defaults are those of the settings."""
+    """Declare the options of the verb."""
+    add_settings(parser)
+    parser.add_argument("--out", metavar="FOLDER", help="the run's own folder (default: out/DATASET-VARIANT-TIME)")
+    parser.add_argument("--tensorboard", metavar="FOLDER", help="also write the run for TensorBoard, in this folder")
+    parser.add_argument("--prometheus", metavar="FILE", help="also keep the run's state in a Prometheus text file")
+    parser.add_argument("--workers", metavar="N", help="processes that train clients (default: one a core)")
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Declare the options for settings, which `collect_settings` reads; their help and defaults are those of these."""
     known = {key: (default, text) for key, default, text in describe()}
     for key in _NAMED:
         default, text = known[key]
@@ -43,10 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="TOML file of settings, such as a run's config.toml"
     )
-    parser.add_argument("--out", metavar="FOLDER", help="the run's own folder (default: out/DATASET-VARIANT-TIME)")
-    parser.add_argument("--tensorboard", metavar="FOLDER", help="also write the run for TensorBoard, in this folder")
-    parser.add_argument("--prometheus", metavar="FILE", help="also keep the run's state in a Prometheus text file")
-    parser.add_argument("--workers", metavar="N", help="processes that train clients (default: one a core)")
 
 
 def main(args: argparse.Namespace) -> int:

@@ -1,0 +1,87 @@
+"""``pfedgp run``: start a federation on the server, follow it, and end as it ends."""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pfedgp.commands.simulate import add_settings, collect_settings
+from pfedgp.operator.connection import add_connection
+from pfedgp_core.config import Settings, parse_assignment
+from pfedgp_core.errors import ConfigError
+
+__all__ = ["add_arguments", "main"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    add_connection(parser)
+    add_settings(parser)
+    parser.add_argument(
+        "--out", metavar="FOLDER", help="the run's own folder, on the server (default: STATE/runs/run-TIME)"
+    )
+    parser.add_argument("--tensorboard", metavar="FOLDER", help="also write the run for TensorBoard, on the server")
+    parser.add_argument(
+        "--prometheus", metavar="FILE", help="also keep the run's state in a Prometheus text file there"
+    )
+    parser.add_argument("--publish", metavar="MODEL", help="train nothing: send this model, RUN/best, to all sites")
+    parser.add_argument("--detach", action="store_true", help="start the run and leave it")
+    parser.add_argument("--attach", metavar="RUN", help="start nothing: follow a run, by its folder's name or its id")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run and follow; 0 only if the run completed."""
+    from pfedgp.operator.connection import find_target
+    from pfedgp.operator.runs import attend, find_run, new_folder, run_name, start
+    from server.outputs import Outputs
+    from server.settings_file import read_settings_file
+
+    flat = read_settings_file(args.config) if args.config else {}
+    given = {key: getattr(args, key) for key in ("out", "tensorboard", "prometheus") if getattr(args, key) is not None}
+    outputs = replace(Outputs.take(flat), **given)
+    flat.pop("publish", None)
+    flat.pop("resume", None)
+    target = find_target(args)
+    with target.connect() as control:
+        if args.attach:
+            run = find_run(control, args.attach)
+            return attend(target, run.run_id, run_name(run))
+        sites = [node.name for node in control.nodes()]
+        if not sites:
+            raise ConfigError("No site is registered on the server: make keys with pfedgp certs, it registers them.")
+        settings = _settings(args, flat, len(sites))
+        publish = args.publish or ""
+        if publish and target.state is not None:
+            publish = str(Path(publish).expanduser().absolute())
+        if target.state is not None:
+            outputs = Outputs(**{key: _absolute(value) for key, value in outputs.to_run_config().items()})
+        if not outputs.out:
+            outputs = replace(outputs, out=new_folder(target, "published" if publish else "run"))
+        elif target.state is not None:
+            from server.artefacts import check_new_folder
+
+            check_new_folder(Path(outputs.out))
+        others = [run_name(run) for run in control.runs() if not run.finished]
+        run_id = start(control, settings, outputs, publish)
+    if others:
+        print(
+            f"Also running: {', '.join(others)}. The sites answer one request at a time, so each run slows the others."
+        )
+    return attend(target, run_id, Path(outputs.out).name, args.detach)
+
+
+def _settings(args: argparse.Namespace, flat: dict[str, Any], sites: int) -> Settings:
+    """The settings of the run; what says nothing about the number of clients is about the registered ones."""
+    assigned = dict(map(parse_assignment, args.assignments))
+    per_round = args.clients_per_round or assigned.get("clients-per-round") or flat.get("clients-per-round")
+    defaults: dict[str, Any] = {}
+    if per_round is None:
+        clients = args.clients or assigned.get("clients") or flat.get("clients") or sites
+        defaults["clients-per-round"] = min(Settings.clients_per_round, sites, int(clients))
+        per_round = defaults["clients-per-round"]
+    defaults["clients"] = max(sites, int(per_round))
+    return collect_settings(defaults | flat, vars(args), args.assignments)
+
+
+def _absolute(path: str) -> str:
+    return str(Path(path).expanduser().absolute()) if path else ""

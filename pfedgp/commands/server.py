@@ -1,0 +1,68 @@
+"""``pfedgp server``: the server of a deployment, in the foreground."""
+
+import argparse
+from pathlib import Path
+
+from pfedgp_core.errors import ConfigError
+
+__all__ = ["add_arguments", "main"]
+
+FLEET = "0.0.0.0:9092"
+CONTROL = "127.0.0.1:8000"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    parser.add_argument("--certs", type=Path, metavar="DIR", help="folder that pfedgp certs has made")
+    parser.add_argument(
+        "--state", type=Path, metavar="DIR", help="folder of database, logs and runs (default: below ~/.local/state)"
+    )
+    parser.add_argument(
+        "--fleet-address", default=FLEET, metavar="HOST:PORT", help=f"where sites connect (default: {FLEET})"
+    )
+    parser.add_argument(
+        "--control-address",
+        default=CONTROL,
+        metavar="HOST:PORT",
+        help=f"where pfedgp run connects; without authentication, so never open to others (default: {CONTROL})",
+    )
+    parser.add_argument("--no-database", action="store_true", help="faster; a restart loses runs and registrations")
+    parser.add_argument(
+        "--only", choices=["superlink", "superexec"], help="one of the two processes alone, for containers"
+    )
+    parser.add_argument("--runtime", metavar="HOST:PORT", help="with --only superexec: the SuperLink's control address")
+    parser.add_argument(
+        "--ca", type=Path, metavar="FILE", help="with --only superexec: ca.crt (default: that of --certs)"
+    )
+    parser.add_argument(
+        "--secret-file", type=Path, metavar="FILE", help="with --only superexec: the SuperLink's superexec.secret"
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run until SIGTERM or Ctrl-C."""
+    from pfedgp.operator.addresses import parse_address
+    from pfedgp.operator.state import StateFolder, default_state
+    from pfedgp.operator.superlink import Server, run_server, run_superexec
+
+    state = StateFolder((args.state or default_state()).expanduser().absolute())
+    certs = args.certs.expanduser().absolute() if args.certs else None
+    if args.only == "superexec":
+        if not args.runtime:
+            raise ConfigError("--only superexec needs the address of the SuperLink: give --runtime HOST:PORT.")
+        parse_address(args.runtime, "--runtime")
+        ca = args.ca or (certs / "ca.crt" if certs else None)
+        if ca is None:
+            raise ConfigError("--only superexec needs the deployment's ca.crt: give --ca FILE.")
+        secret = (args.secret_file or state.secret).expanduser().absolute()
+        run_superexec(state, args.runtime, ca.expanduser().absolute(), secret)
+        return 0
+    for option in ("runtime", "ca", "secret_file"):
+        if getattr(args, option):
+            raise ConfigError(f"--{option.replace('_', '-')} goes with --only superexec alone: leave it out.")
+    if certs is None:
+        raise ConfigError("The server needs certificates: make them with pfedgp certs and give --certs DIR.")
+    fleet = parse_address(args.fleet_address, "--fleet-address")
+    control = parse_address(args.control_address, "--control-address")
+    run_server(Server(state, certs, fleet, control, not args.no_database, args.only is None))
+    return 0

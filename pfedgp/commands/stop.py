@@ -1,0 +1,67 @@
+"""``pfedgp stop``: end a run, or the server."""
+
+import argparse
+import os
+import signal
+import time
+
+from pfedgp.operator.connection import add_connection
+from pfedgp_core.errors import ConfigError, RunFailedError
+
+__all__ = ["add_arguments", "main"]
+
+PATIENCE = 60.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    parser.add_argument("run", nargs="?", metavar="RUN", help="the run: its folder's name or its id")
+    parser.add_argument("--server", action="store_true", help="stop the server of --state in place of a run")
+    add_connection(parser)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Stop what is named, and wait until it has ended."""
+    if bool(args.run) == args.server:
+        raise ConfigError("Say what to stop: either RUN or --server.")
+    return _stop_server(args) if args.server else _stop_run(args)
+
+
+def _stop_run(args: argparse.Namespace) -> int:
+    from pfedgp.operator.connection import find_target
+    from pfedgp.operator.runs import find_run, run_name
+
+    target = find_target(args)
+    with target.connect() as control:
+        run = find_run(control, args.run)
+        if run.finished:
+            print(f"Run {run_name(run)} has ended already ({run.status}).")
+            return 0
+        control.stop(run.run_id)
+    print(f"Run {run_name(run)} is stopped. Go on with it later: pfedgp resume {run_name(run)}{target.options}")
+    return 0
+
+
+def _stop_server(args: argparse.Namespace) -> int:
+    from pfedgp.operator.state import StateFolder, default_state
+
+    if args.control:
+        raise ConfigError("--server stops the server on this machine: give its --state, not --control.")
+    state = StateFolder((args.state or default_state()).expanduser().absolute())
+    pid = state.running()
+    if pid is None:
+        print(f"No server runs on {state.path}.")
+        return 0
+    try:
+        os.kill(pid, signal.SIGTERM)
+    except OSError as error:
+        raise RunFailedError(
+            f"Cannot stop the server, process {pid} ({error.strerror}): do it as its owner."
+        ) from error
+    deadline = time.monotonic() + PATIENCE
+    while state.running() == pid:
+        if time.monotonic() > deadline:
+            raise RunFailedError(f"The server, process {pid}, has not ended after {PATIENCE:g} s: see its own lines.")
+        time.sleep(0.2)
+    print("The server is stopped.")
+    return 0

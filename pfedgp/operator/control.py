@@ -1,0 +1,216 @@
+"""Flower's Control API, spoken in this process: sites, runs and their logs, without starting Flower's command line."""
+
+import re
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from flwr.common.serde import user_config_from_proto, user_config_to_proto
+from flwr.proto.control_pb2 import (
+    ListNodesRequest,
+    ListRunsRequest,
+    RegisterNodeRequest,
+    StartRunRequest,
+    StopRunRequest,
+    StreamLogsRequest,
+)
+from flwr.proto.fab_pb2 import Fab
+from flwr.supercore.control import ControlHttpClient
+from flwr.supercore.error import FlowerError
+from flwr.supercore.interceptors.http import RuntimeVersionHttpInterceptor
+
+from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
+
+__all__ = ["Control", "Node", "Run", "UnreachableError"]
+
+_KEY_KNOWN = 23
+_RUN_UNKNOWN = 16
+
+
+class UnreachableError(RunFailedError):
+    """The SuperLink does not answer."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A site as the SuperLink knows it: its registered name, and whether it is connected."""
+
+    node_id: int
+    name: str
+    online: bool
+    last_seen: str
+    public_key: bytes
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run as the SuperLink knows it; `status` such as ``running`` or ``finished:completed``."""
+
+    run_id: int
+    status: str
+    details: str
+    config: Mapping[str, Any]
+    pending_at: str
+
+    @property
+    def finished(self) -> bool:
+        """Whether it is over."""
+        return self.status.startswith("finished")
+
+    @property
+    def out(self) -> str:
+        """The folder of the run, as the server app was told."""
+        return str(self.config.get("out", ""))
+
+
+class Control:
+    """A connection to the Control API; close it, or use it as a context manager.
+
+    Parameters
+    ----------
+    address : str
+        ``HOST:PORT``.
+    ca : Path
+        Certificate of the authority that the server's is checked against.
+
+    Raises
+    ------
+    ConfigError
+        The certificate cannot be read.
+    """
+
+    def __init__(self, address: str, ca: Path) -> None:
+        self.address, self.ca = address, ca
+        try:
+            self._client = ControlHttpClient.from_server_address(
+                address, False, ca.read_bytes(), [RuntimeVersionHttpInterceptor(component_name="pfedgp")]
+            )
+        except OSError as error:
+            raise ConfigError(f"Cannot read the certificate {ca} ({error.strerror}): give ca.crt with --ca.") from error
+        except (ssl.SSLError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{ca} is no PEM certificate: give the deployment's ca.crt with --ca.") from error
+
+    def __enter__(self) -> "Control":
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
+
+    def nodes(self) -> list[Node]:
+        """Return the registered sites by name."""
+        with self._explained():
+            infos = self._client.ListNodes(ListNodesRequest()).nodes_info
+        return sorted(
+            (
+                Node(
+                    info.node_id,
+                    info.name or f"node {info.node_id}",
+                    info.status == "online",
+                    info.last_activated_at if info.status == "online" else info.last_deactivated_at,
+                    info.public_key,
+                )
+                for info in infos
+                if info.status != "unregistered"
+            ),
+            key=lambda node: node.name,
+        )
+
+    def register(self, public_key: bytes, name: str) -> bool:
+        """Register a site's public key, PEM; False where it was registered already."""
+        try:
+            with self._explained():
+                self._client.RegisterNode(RegisterNodeRequest(public_key=public_key, name=name))
+        except RunFailedError as error:
+            if _code(error) == _KEY_KNOWN:
+                return False
+            raise
+        return True
+
+    def start(self, fab: bytes, digest: str, config: Mapping[str, Any]) -> int:
+        """Start a run of an app bundle and return its id.
+
+        Parameters
+        ----------
+        fab : bytes
+            The bundle.
+        digest : str
+            Its SHA-256.
+        config : mapping
+            Values in place of the bundle's defaults.
+        """
+        request = StartRunRequest(
+            fab=Fab(hash_str=digest, content=fab), override_config=user_config_to_proto(dict(config))
+        )
+        with self._explained():
+            return int(self._client.StartRun(request).run_id)
+
+    def runs(self, run_id: int | None = None) -> list[Run]:
+        """Return all runs, or the one of an id; the latest first."""
+        try:
+            with self._explained():
+                found = self._client.ListRuns(ListRunsRequest(run_id=run_id)).run_dict.values()
+        except RunFailedError as error:
+            if _code(error) == _RUN_UNKNOWN:
+                return []
+            raise
+        runs = [
+            Run(
+                run.run_id,
+                ":".join(filter(None, (run.status.status, run.status.sub_status))),
+                run.status.details,
+                user_config_from_proto(run.override_config),
+                run.pending_at,
+            )
+            for run in found
+        ]
+        return sorted(runs, key=lambda run: run.pending_at, reverse=True)
+
+    def stop(self, run_id: int) -> None:
+        """Stop a run."""
+        with self._explained():
+            self._client.StopRun(StopRunRequest(run_id=run_id))
+
+    def logs(self, run_id: int, after: float) -> Iterator[tuple[str, float]]:
+        """Yield pieces of what the server app has printed since `after`, each with its time, until the run is over."""
+        with self._explained():
+            for piece in self._client.StreamLogs(StreamLogsRequest(run_id=run_id, after_timestamp=after)):
+                yield piece.log_output, piece.latest_timestamp
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn failures of the connection, and refusals, into one sentence."""
+        try:
+            yield
+        except httpx.HTTPStatusError as error:
+            response = error.response
+            if not response.is_closed:
+                response.read()
+            known = FlowerError.from_json(response.text)
+            text = known.message if known else f"HTTP {response.status_code}"
+            refused = RunFailedError(f"The SuperLink refused: {text}")
+            raise refused from known
+        except httpx.HTTPError as error:
+            raise UnreachableError(_unreachable(self.address, self.ca, error)) from error
+
+
+def _code(error: PFedGPError) -> int:
+    return error.__cause__.code if isinstance(error.__cause__, FlowerError) else 0
+
+
+def _unreachable(address: str, ca: Path, error: httpx.HTTPError) -> str:
+    text = " ".join(str(error).split())
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        reason = re.search(r"certificate verify failed: ([^(]*)", text)
+        why = reason[1].strip().rstrip(".") if reason else text
+        return f"The server at {address} shows a certificate that {ca} does not vouch for ({why}): give its own ca.crt."
+    if isinstance(error, httpx.ConnectError):
+        return f"The server at {address} does not answer ({text or 'no connection'}): start it with pfedgp server."
+    return f"The connection to the server at {address} broke ({text or type(error).__name__}): try again."

@@ -1,0 +1,196 @@
+"""Following a run: what the server app prints, as it comes, through lost connections, until the run's real end."""
+
+import queue
+import re
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from pfedgp.operator.connection import Target
+from pfedgp.operator.control import Control, Run, UnreachableError
+from pfedgp_core.errors import PFedGPError, RunFailedError
+
+__all__ = ["Printed", "follow"]
+
+STATUS_EVERY = 2.0
+PATIENCE = 5.0
+LAST_LINES = 5.0
+RETRY = 2.0
+
+
+class Printed:
+    """Turns pieces of a log into lines for a person: no colours, no tracebacks; remembers the last error.
+
+    Parameters
+    ----------
+    show : callable
+        Takes each whole line.
+    """
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        self._show, self._rest, self._inside = show, "", False
+        self.cause = ""
+        self.lines = 0
+
+    def add(self, piece: str) -> None:
+        """Take a piece, which may end within a line."""
+        *lines, self._rest = (self._rest + piece).split("\n")
+        for line in lines:
+            self._line(re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip())
+
+    def end(self) -> None:
+        """Show what came without a line's end."""
+        if self._rest:
+            self.add("\n")
+
+    def _line(self, line: str) -> None:
+        if line.startswith("Traceback (most recent call last)"):
+            self._inside = True
+        elif self._inside and line and not line.startswith((" ", "\t")):
+            self._inside = False
+            self.cause = line
+        elif not self._inside and not _is_noise(line):
+            self.lines += 1
+            self._show(line)
+
+
+def follow(target: Target, run_id: int, show: Callable[[str], None]) -> Run:
+    """Show a run's lines until it is over, and return how it ended.
+
+    Parameters
+    ----------
+    target : Target
+        The server.
+    run_id : int
+    show : callable
+        Takes each line.
+
+    Raises
+    ------
+    RunFailedError
+        The run did not complete; the text says why.
+    """
+    pieces: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+    stopped = threading.Event()
+    reader = threading.Thread(target=_read, args=(target, run_id, pieces, stopped), daemon=True, name="log")
+    printed = Printed(show)
+    with target.connect() as control:
+        watch = _Watch(control, target, run_id, show)
+        reader.start()
+        try:
+            over: float | None = None
+            while True:
+                with suppress(queue.Empty):
+                    piece = pieces.get(timeout=STATUS_EVERY / 2 if over is None else 0.2)
+                    if piece is None:
+                        break
+                    printed.add(piece)
+                if over is None and watch.look(printed.lines):
+                    over = time.monotonic()
+                elif over is not None and time.monotonic() - over > LAST_LINES:
+                    break  # the log's own end does not come
+            printed.end()
+        finally:
+            stopped.set()
+        run = watch.final()
+    if run.status != "finished:completed":
+        raise RunFailedError(_reason(target, run, printed.cause))
+    return run
+
+
+class _Watch:
+    """Looks at the run's status every few seconds, and says what it waits for."""
+
+    def __init__(self, control: Control, target: Target, run_id: int, show: Callable[[str], None]) -> None:
+        self.control, self.target, self.run_id, self.show = control, target, run_id, show
+        self.began, self.looked = time.monotonic(), 0.0
+        self.lost = False
+        self.said = ""
+        self.run: Run | None = None
+
+    def look(self, lines: int) -> bool:
+        """Ask for the status if it is time; True where the run is over."""
+        now = time.monotonic()
+        if now - self.looked < STATUS_EVERY:
+            return False
+        self.looked = now
+        try:
+            self.run = self._ask()
+            if self.lost:
+                self.show("The server answers again.")
+            self.lost = False
+            if not self.run.finished and now - self.began > PATIENCE:
+                self._tell_why_it_waits(self.run, lines)
+        except UnreachableError as error:
+            if not self.lost:
+                self.show(f"{error} The run is not lost by that; trying again ...")
+            self.lost = True
+            return False
+        return self.run.finished
+
+    def final(self) -> Run:
+        """The status at the end."""
+        return self.run if self.run and self.run.finished else self._ask()
+
+    def _ask(self) -> Run:
+        found = self.control.runs(self.run_id)
+        if not found:
+            raise RunFailedError(
+                f"The server does not know the run {self.run_id} any more: it was restarted without its database."
+            )
+        return found[0]
+
+    def _tell_why_it_waits(self, run: Run, lines: int) -> None:
+        text = ""
+        if run.status in ("pending", "starting") and not lines:
+            log = f" (see {self.target.state.logs / 'superexec.log'})" if self.target.state else ""
+            text = f"The run is {run.status}: no SuperExec has taken it up yet{log}."
+        elif not lines or self.said:
+            away = [node.name for node in self.control.nodes() if not node.online]
+            if not lines and away:
+                text = f"Registered but not connected: {', '.join(away)}."
+        if text and text != self.said:
+            self.show(text)
+            self.said = text
+
+
+def _read(target: Target, run_id: int, pieces: "queue.SimpleQueue[str | None]", stopped: threading.Event) -> None:
+    """Put the run's log into the queue, each piece once, and None at its end."""
+    after = 0.0
+    with target.connect() as control:
+        while not stopped.is_set():
+            try:
+                for text, when in control.logs(run_id, after):
+                    pieces.put(text)
+                    after = max(after, when)
+                break
+            except UnreachableError:
+                stopped.wait(RETRY)
+            except PFedGPError:
+                break  # the status says what became of the run
+    pieces.put(None)
+
+
+def _reason(target: Target, run: Run, cause: str) -> str:
+    """Say why a run did not complete: in the server app's own words where it left some."""
+    import json
+
+    if run.status == "finished:stopped":
+        return "The run was stopped."
+    folder = target.local(str(run.config.get("resume") or run.out))
+    if folder is not None:
+        with suppress(OSError, ValueError):
+            reason = json.loads((folder / "summary.json").read_text(encoding="utf-8")).get("reason")
+            if reason:
+                return str(reason)
+    error = re.sub(r"^[\w.]*\.(?=\w+:)", "", cause)
+    own = re.match(r"(ConfigError|DataError|ArtefactError|RunFailedError|NonFiniteError): (.*)", error)
+    if own:
+        return own[2]
+    return f"The run ended as {run.status}: {error or run.details or 'no details'}."
+
+
+def _is_noise(line: str) -> bool:
+    """Flower's own framing of an error whose cause is shown anyway."""
+    return line.startswith(("ERROR :", "EXCEPTION"))

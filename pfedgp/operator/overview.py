@@ -1,0 +1,115 @@
+"""The state of a deployment at a glance: the server, its sites, its runs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pfedgp.operator.certificates import read_certificate
+from pfedgp.operator.connection import Target
+from pfedgp.operator.control import Control, Run
+from pfedgp.operator.runs import run_name
+from pfedgp_core.errors import PFedGPError
+
+__all__ = ["overview", "printed"]
+
+
+def overview(target: Target) -> dict[str, Any]:
+    """Collect what there is to know, as JSON values; what cannot be found out is None.
+
+    Raises
+    ------
+    UnreachableError
+        The server does not answer.
+    """
+    with target.connect() as control:
+        return {"server": _server(target), "sites": _sites(control), "runs": [_run(target, r) for r in control.runs()]}
+
+
+def printed(state: dict[str, Any]) -> list[str]:
+    """Return the lines of an overview for a person."""
+    server = state["server"]
+    lines = [f"server   {server['control_address']}"]
+    if server["pid"] is not None:
+        alive = ", ".join(f"{name} {'runs' if up else 'DOES NOT RUN'}" for name, up in server["processes"].items())
+        lines.append(f"         process {server['pid']}; {alive}")
+        lines.append(f"         sites connect to {server['fleet_address']}")
+    if server["certificate_until"]:
+        lines.append(f"         certificate valid until {server['certificate_until'][:10]}")
+    lines.append("")
+    lines.append("sites" if state["sites"] else "no site is registered")
+    for site in state["sites"]:
+        since = f", last {'connected' if site['online'] else 'seen'} {site['since'][:19]}" if site["since"] else ""
+        lines.append(f"  {site['name']}: {'connected' if site['online'] else 'not connected'}{since}")
+    lines.append("")
+    lines.append("runs" if state["runs"] else "no run yet")
+    for run in state["runs"]:
+        done = f", round {run['round']} of {run['rounds']}" if run["round"] is not None else ""
+        score = f", accuracy {100 * run['accuracy']:.1f} %" if run["accuracy"] is not None else ""
+        lines.append(f"  {run['name']} ({run['id']}): {run['status']}{done}{score}")
+        lines.append(f"    {run['folder']}")
+        if run["reason"]:
+            lines.append(f"    {run['reason']}")
+    return lines
+
+
+def _server(target: Target) -> dict[str, Any]:
+    record = target.state.server() if target.state else {}
+    known: dict[str, Any] = {
+        "control_address": target.address,
+        "fleet_address": record.get("fleet_address"),
+        "pid": target.state.running() if target.state else None,
+        "processes": {name: Path(f"/proc/{pid}").exists() for name, pid in record.get("processes", {}).items()},
+        "database": record.get("database"),
+        "certificate_until": None,
+        "versions": record.get("versions"),
+    }
+    if record.get("certs"):
+        try:
+            until = read_certificate(Path(record["certs"]) / "server.crt").not_valid_after_utc
+            known["certificate_until"] = until.isoformat()
+        except PFedGPError:
+            pass  # the folder may be readable for the server alone
+    return known
+
+
+def _sites(control: Control) -> list[dict[str, Any]]:
+    return [
+        {"name": node.name, "id": str(node.node_id), "online": node.online, "since": node.last_seen}
+        for node in control.nodes()
+    ]
+
+
+def _run(target: Target, run: Run) -> dict[str, Any]:
+    text = str(run.config.get("resume") or run.out)
+    folder = target.local(text)
+    rounds, summary = _rounds(folder), _summary(folder)
+    last = rounds[-1] if rounds else {}
+    accuracies = [r["validation_accuracy"] for r in rounds if r.get("validation_accuracy") is not None]
+    return {
+        "name": run_name(run),
+        "id": str(run.run_id),
+        "status": run.status,
+        "folder": text,
+        "round": last.get("round"),
+        "rounds": run.config.get("rounds"),
+        "accuracy": summary.get("accuracy", accuracies[-1] if accuracies else None),
+        "reason": summary.get("reason") or run.details or "",
+        "started": run.pending_at,
+    }
+
+
+def _rounds(folder: Path | None) -> list[dict[str, Any]]:
+    if folder is None:
+        return []
+    try:
+        lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        return [json.loads(line) for line in lines]
+    except (OSError, ValueError):
+        return []
+
+
+def _summary(folder: Path | None) -> dict[str, Any]:
+    try:
+        return dict(json.loads((folder / "summary.json").read_text(encoding="utf-8"))) if folder else {}
+    except (OSError, ValueError):
+        return {}

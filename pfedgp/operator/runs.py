@@ -1,0 +1,132 @@
+"""Runs on a deployment's server: start, resume, stop, and find one by its folder's name or its id."""
+
+import argparse
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pfedgp.operator.app_bundle import build_bundle
+from pfedgp.operator.connection import Target, find_target
+from pfedgp.operator.control import Control, Run
+from pfedgp.operator.follow import follow
+from pfedgp_core.config import Settings
+from pfedgp_core.errors import ConfigError
+from server.outputs import Outputs
+
+__all__ = ["attend", "find_run", "new_folder", "resume", "run_name", "start"]
+
+
+def start(control: Control, settings: Settings, outputs: Outputs, publish: str = "") -> int:
+    """Start a run and return its id.
+
+    Parameters
+    ----------
+    control : Control
+    settings : Settings
+        All effective settings.
+    outputs : Outputs
+        Where the results go; paths are the server's.
+    publish : str
+        Folder of a model to publish in place of training.
+    """
+    bundle, digest = build_bundle(Settings().to_run_config() | asdict(Outputs()) | {"publish": ""})
+    return control.start(bundle, digest, settings.to_run_config() | asdict(outputs) | {"publish": publish})
+
+
+def resume(folder: Path, args: argparse.Namespace) -> int:
+    """Go on with a run from its last checkpoint, and follow it; the exit code.
+
+    Parameters
+    ----------
+    folder : Path
+        The run's folder, or its name below the server's ``runs``; where this machine does not have it, it is the
+        server's own path.
+    args : Namespace
+        ``rounds`` (more of them, or None), ``state``, ``control``, ``ca``.
+    """
+    target = find_target(args)
+    path = folder if folder.is_absolute() and folder.is_dir() else _named_run(target, str(args.run))
+    # Only these keys: the run keeps its own settings, and refuses others.
+    given: dict[str, Any] = {"resume": path} | ({"rounds": args.rounds} if args.rounds is not None else {})
+    bundle, digest = build_bundle({"resume": ""} | ({"rounds": 0} if args.rounds is not None else {}))
+    with target.connect() as control:
+        run_id = control.start(bundle, digest, given)
+    return attend(target, run_id, Path(path).name)
+
+
+def attend(target: Target, run_id: int, name: str, detach: bool = False) -> int:
+    """Follow a run on the console; 0 if it completed, 130 if the user left it.
+
+    Raises
+    ------
+    RunFailedError
+        The run did not complete; the text says why.
+    """
+    on = f"pfedgp run --attach {name}{target.options}"
+    off = f"pfedgp stop {name}{target.options}"
+    if detach:
+        print(f"Run {name} ({run_id}) goes on by itself. Follow it with: {on}")
+        return 0
+    print(f"Run {name} ({run_id}) on the server at {target.address}", flush=True)
+    try:
+        follow(target, run_id, lambda line: print(line, flush=True))
+    except KeyboardInterrupt:
+        print(f"\nThe run goes on. Follow it with: {on}; stop it with: {off}", file=sys.stderr, flush=True)
+        return 130
+    return 0
+
+
+def find_run(control: Control, text: str) -> Run:
+    """Return the latest run of a folder, of a folder's name, or of an id.
+
+    Raises
+    ------
+    ConfigError
+        There is none.
+    """
+    runs = control.runs()
+    wanted = text.rstrip("/")
+    for matches in (
+        lambda run: str(run.run_id) == wanted,
+        lambda run: _folder(run) == str(Path(wanted).expanduser().absolute()),
+        lambda run: run_name(run) == Path(wanted).name,
+    ):
+        found = [run for run in runs if matches(run)]
+        if found:
+            return found[0]
+    known = ", ".join(run_name(run) for run in runs[:5]) or "none"
+    raise ConfigError(f"The server knows no run {text!r}: the latest are {known}; see them with pfedgp status.")
+
+
+def run_name(run: Run) -> str:
+    """The name of a run's folder, or its id."""
+    return Path(_folder(run)).name or str(run.run_id)
+
+
+def new_folder(target: Target, kind: str) -> str:
+    """A name for the folder of a new run, as the server understands it."""
+    name = f"{kind}-{time.strftime('%Y%m%d-%H%M%S')}"
+    if target.state is None:
+        return f"runs/{name}"
+    path, number = target.state.runs / name, 2
+    while path.exists():
+        path, number = target.state.runs / f"{name}-{number}", number + 1
+    return str(path)
+
+
+def _folder(run: Run) -> str:
+    config: Mapping[str, Any] = run.config
+    return str(config.get("resume") or config.get("out") or "")
+
+
+def _named_run(target: Target, text: str) -> str:
+    """The server's path of a run that is given by name or id."""
+    if target.state is not None and (target.state.runs / text).is_dir():
+        return str(target.state.runs / text)
+    if Path(text).is_absolute():
+        return text
+    with target.connect() as control:
+        return _folder(find_run(control, text))

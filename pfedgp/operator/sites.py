@@ -1,0 +1,110 @@
+"""The sites of a deployment: registering their public keys, and telling who is connected."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from pfedgp.operator.control import Control, UnreachableError
+from pfedgp_core.errors import ConfigError, PFedGPError
+
+__all__ = ["SiteWatch", "read_public_key"]
+
+EVERY = 2.0
+
+
+def read_public_key(path: Path) -> bytes:
+    """Read a site's public key in OpenSSH's form and return it as PEM.
+
+    Raises
+    ------
+    ConfigError
+        It cannot be read, or is of a kind that Flower does not take.
+    """
+    try:
+        key = serialization.load_ssh_public_key(path.read_bytes())
+    except OSError as error:
+        raise ConfigError(f"Cannot read the public key {path} ({error.strerror}).") from error
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise ConfigError(f"{path} is no public key in OpenSSH's form: make it with pfedgp certs.") from error
+    if not isinstance(key, ec.EllipticCurvePublicKey) or not key.curve.name.startswith("secp"):
+        raise ConfigError(f"{path} is no EC key on a NIST curve: make it with pfedgp certs.")
+    return key.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+
+
+class SiteWatch:
+    """A thread that registers the keys in a folder, also new ones, and says which sites come and go.
+
+    Parameters
+    ----------
+    control : Control
+        Used by this thread alone.
+    folder : Path
+        Holds ``NAME.pub`` files.
+    say : callable
+        Takes a line for the console.
+    """
+
+    def __init__(self, control: Control, folder: Path, say: Callable[[str], None]) -> None:
+        self.control, self.folder, self.say = control, folder, say
+        self._known: dict[Path, int] = {}
+        self._online: set[str] = set()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sites", daemon=True)
+
+    def start(self) -> None:
+        """Start watching."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop watching."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(5.0)
+        self.control.close()
+
+    def forget(self) -> None:
+        """Register all keys again, after a SuperLink without a database has forgotten them."""
+        self._known.clear()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._register()
+                self._tell()
+            except UnreachableError:
+                pass  # the supervisor says what is wrong
+            except PFedGPError as error:
+                self.say(f"warning: {error}")
+            self._stop.wait(EVERY)
+
+    def _register(self) -> None:
+        new: list[str] = []
+        again: list[str] = []
+        for path in sorted(self.folder.glob("*.pub")):
+            try:
+                stamp = path.stat().st_mtime_ns
+            except OSError:
+                continue
+            if self._known.get(path) == stamp:
+                continue
+            try:
+                (new if self.control.register(read_public_key(path), path.stem) else again).append(path.stem)
+            except ConfigError as error:
+                self.say(f"warning: {error}")
+            self._known[path] = stamp
+        if new:
+            self.say(f"registered {', '.join(new)}")
+        if again:
+            self.say(f"registered before: {', '.join(again)}")
+
+    def _tell(self) -> None:
+        online = {node.name for node in self.control.nodes() if node.online}
+        for name in sorted(online - self._online):
+            self.say(f"{name} connected")
+        for name in sorted(self._online - online):
+            self.say(f"{name} disconnected")
+        self._online = online

@@ -1,0 +1,176 @@
+"""The server's state folder: who runs on it, under which addresses, and where everything lies.
+
+``server.json``
+    Process, addresses, certificates and versions of the server that runs, or ran last.
+``lock``
+    Held by the server while it runs.
+``superlink.db``, ``superexec.secret``
+    Flower's database of sites and runs; what its two processes know each other by.
+``flwr/``
+    Flower's own configuration, with the connection ``pfedgp`` to this server.
+``logs/``, ``runs/``
+    What the processes print; the folders of the runs.
+"""
+
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pfedgp_core.errors import ConfigError, RunFailedError
+from server.files import explained, write_whole
+
+__all__ = ["CONNECTION", "StateFolder", "default_state", "is_network_file_system"]
+
+CONNECTION = "pfedgp"
+_NETWORK = ("nfs", "cifs", "smb", "ceph", "lustre", "gpfs", "glusterfs", "sshfs", "9p", "afs", "beegfs")
+
+
+def default_state() -> Path:
+    """The state folder of a user who names none."""
+    base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(base).expanduser() / "pfedgp" / "server"
+
+
+@dataclass(frozen=True)
+class StateFolder:
+    """The names in a state folder.
+
+    Parameters
+    ----------
+    path : Path
+        Absolute.
+    """
+
+    path: Path
+
+    @property
+    def database(self) -> Path:
+        """Flower's database."""
+        return self.path / "superlink.db"
+
+    @property
+    def secret(self) -> Path:
+        """The secret of SuperLink and SuperExec."""
+        return self.path / "superexec.secret"
+
+    @property
+    def flwr(self) -> Path:
+        """Flower's home for its command line."""
+        return self.path / "flwr"
+
+    @property
+    def logs(self) -> Path:
+        """Logs of the processes."""
+        return self.path / "logs"
+
+    @property
+    def runs(self) -> Path:
+        """Folders of the runs."""
+        return self.path / "runs"
+
+    def prepare(self) -> None:
+        """Make the folders where they are missing.
+
+        Raises
+        ------
+        ArtefactError
+            The folder cannot be written.
+        """
+        with explained(self.path):
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for folder in (self.flwr, self.logs, self.runs):
+                folder.mkdir(exist_ok=True)
+            with os.fdopen(os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600), "w"):
+                pass  # whether files can be made here
+
+    def make_secret(self) -> None:
+        """Make the secret where it is missing."""
+        if self.secret.exists():
+            return
+        partial = self.path / f".secret-{os.getpid()}"
+        with explained(self.secret):
+            with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(secrets.token_bytes(32))
+            os.replace(partial, self.secret)
+
+    @contextmanager
+    def locked(self, name: str = "lock") -> Iterator[None]:
+        """Be the only server on this folder; `name` is the lock's file.
+
+        Raises
+        ------
+        RunFailedError
+            Another one is running.
+        """
+        with explained(self.path), (self.path / name).open("a+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.seek(0)
+                holder = file.read().strip() or "unknown"
+                raise RunFailedError(
+                    f"A server runs on {self.path} already (process {holder}): stop it with pfedgp stop --server "
+                    f"--state {self.path}, or give this one another --state."
+                ) from None
+            file.truncate(0)
+            file.write(f"{os.getpid()}\n")
+            file.flush()
+            yield
+
+    def running(self) -> int | None:
+        """Return the process id of the server that runs on this folder, or None."""
+        try:
+            with (self.path / "lock").open("r") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return None
+        except BlockingIOError:
+            text = (self.path / "lock").read_text(encoding="utf-8").strip()
+            return int(text) if text.isdecimal() else 0
+        except OSError:
+            return None
+
+    def write_server(self, record: Mapping[str, Any]) -> None:
+        """Write ``server.json``, and the connection for Flower's own command line."""
+        write_whole(self.path / "server.json", json.dumps(dict(record), indent=2) + "\n")
+        write_whole(
+            self.flwr / "config.toml",
+            f'[superlink]\ndefault = "{CONNECTION}"\n\n[superlink.{CONNECTION}]\n'
+            f"address = {json.dumps(record['control_address'])}\nroot-certificates = {json.dumps(record['ca'])}\n",
+        )
+
+    def server(self) -> dict[str, Any]:
+        """Read ``server.json``.
+
+        Raises
+        ------
+        ConfigError
+            No server has run on this folder.
+        """
+        try:
+            return dict(json.loads((self.path / "server.json").read_text(encoding="utf-8")))
+        except OSError as error:
+            raise ConfigError(
+                f"No server has run on {self.path}: start one with pfedgp server, or name its folder with --state."
+            ) from error
+        except ValueError as error:
+            raise ConfigError(f"{self.path / 'server.json'} is damaged: restart the server.") from error
+
+
+def is_network_file_system(path: Path) -> str:
+    """Return the kind of network file system that a folder lies on; empty on a local disk."""
+    best, kind = "", ""
+    try:
+        lines = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    for line in lines:
+        point, name = line.split()[1:3]
+        if (str(path) + "/").startswith(point.rstrip("/") + "/") and len(point) > len(best):
+            best, kind = point, name
+    return kind if any(mark in kind for mark in _NETWORK) else ""

@@ -1,0 +1,167 @@
+"""Keeps the server's processes running: starts them again when they die, and stops them in order."""
+
+import ctypes
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pfedgp_core.errors import RunFailedError
+
+__all__ = ["Program", "Supervisor"]
+
+LONGEST_PAUSE = 30.0
+SETTLED = 60.0
+STOP_TIMEOUT = 15.0
+LONGEST_LOG = 10_000_000
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass
+class Program:
+    """One process to keep running.
+
+    Parameters
+    ----------
+    name : str
+        For log lines; its output goes to ``NAME.log``.
+    command : sequence of str
+    environment : mapping
+    folder : Path
+        Its working folder.
+    """
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    folder: Path
+    process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
+    started: float = field(default=0.0, init=False)
+    next_start: float = field(default=0.0, init=False)
+    pause: float = field(default=1.0, init=False)
+
+
+class Supervisor:
+    """Runs programs in the order given and stops them in the opposite one.
+
+    Parameters
+    ----------
+    logs : Path
+        Folder of the programs' logs.
+    say : callable
+        Takes a line for the console.
+    """
+
+    def __init__(self, logs: Path, say: Callable[[str], None]) -> None:
+        self.logs, self.say = logs, say
+        self.programs: list[Program] = []
+
+    def start(self, program: Program) -> None:
+        """Start a program for the first time."""
+        self.programs.append(program)
+        self._start(program)
+
+    def wait(self, program: Program, ready: Callable[[], bool], seconds: float, stopped: Callable[[], bool]) -> None:
+        """Wait until a program does its work.
+
+        Raises
+        ------
+        RunFailedError
+            It ended, or was not ready in time; the text has the end of its log.
+        """
+        deadline = time.monotonic() + seconds
+        assert program.process is not None
+        while not ready() and not stopped():
+            code = program.process.poll()
+            if code is not None:
+                raise RunFailedError(f"The {program.name} ended with exit code {code}: {self.tail(program)}")
+            if time.monotonic() > deadline:
+                raise RunFailedError(f"The {program.name} is not ready after {seconds:g} s: {self.tail(program)}")
+            time.sleep(0.1)
+
+    def check(self) -> bool:
+        """Start again what has died, after a pause that grows; True where a process was started."""
+        restarted = False
+        for program in self.programs:
+            now = time.monotonic()
+            if program.process is not None:
+                code = program.process.poll()
+                if code is None:
+                    continue
+                _signal_group(program.process, signal.SIGKILL)  # what it had started itself
+                if now - program.started > SETTLED:
+                    program.pause = 1.0
+                how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+                said = f": {self.tail(program)}" if code > 0 else ""
+                self.say(f"the {program.name} ended {how}; it starts again in {program.pause:g} s{said}")
+                program.process, program.next_start = None, now + program.pause
+                program.pause = min(2 * program.pause, LONGEST_PAUSE)
+            elif now >= program.next_start:
+                self._start(program)
+                self.say(f"the {program.name} runs again (process {program.process.pid if program.process else '?'})")
+                restarted = True
+        return restarted
+
+    def stop(self) -> None:
+        """Stop all programs, the last one first."""
+        for program in reversed(self.programs):
+            process = program.process
+            if process is None:
+                continue
+            _signal_group(process, signal.SIGTERM)
+            try:
+                process.wait(STOP_TIMEOUT)
+            except subprocess.TimeoutExpired:
+                self.say(f"the {program.name} did not end within {STOP_TIMEOUT:g} s and is killed")
+            _signal_group(process, signal.SIGKILL)
+            process.wait()
+            program.process = None
+
+    def shorten_logs(self) -> None:
+        """Move what a long log holds aside, to ``NAME.log.1``; the programs go on writing to the same file."""
+        for program in self.programs:
+            path = self.logs / f"{program.name}.log"
+            with suppress(OSError):
+                if path.stat().st_size > LONGEST_LOG:
+                    shutil.copyfile(path, path.with_suffix(".log.1"))
+                    os.truncate(path, 0)
+
+    def tail(self, program: Program, lines: int = 4) -> str:
+        """The end of a program's log, on one line."""
+        text = (self.logs / f"{program.name}.log").read_text(encoding="utf-8", errors="replace")[-4000:]
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
+        kept = [" ".join(line.split()) for line in plain.splitlines() if line.strip()]
+        return " | ".join(kept[-lines:]) or "no output"
+
+    def _start(self, program: Program) -> None:
+        self.shorten_logs()
+        with (self.logs / f"{program.name}.log").open("ab") as log:
+            program.process = subprocess.Popen(
+                list(program.command),
+                env=dict(program.environment),
+                cwd=program.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is ours to handle, in order
+                preexec_fn=_end_with_parent,
+            )
+        program.started = time.monotonic()
+
+
+def _end_with_parent() -> None:
+    # Where this server is killed, its processes would keep the ports from the next one.
+    _libc.prctl(_DIE_WITH_PARENT, signal.SIGTERM)
+
+
+def _signal_group(process: "subprocess.Popen[bytes]", number: int) -> None:
+    # Each process leads a group of its own, which lives as long as one member does.
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
