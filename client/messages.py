@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Error, Message, MetricRecord, RecordDict
+from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Error, Message, RecordDict
 
 from pfedgp_core.config import Settings
 from pfedgp_core.data_spec import DataSpec
@@ -17,7 +17,6 @@ from pfedgp_core.errors import DataError
 from pfedgp_core.exchange import (
     ARRAYS,
     CONFIG,
-    METRICS,
     MODEL,
     MODEL_HASH,
     ROUND,
@@ -31,8 +30,9 @@ from pfedgp_core.exchange import (
 )
 from pfedgp_core.publication import OnboardReply, published_model
 from pfedgp_core.trained_model import TrainedModel
+from pfedgp_core.wire import fits, pack, unpack_vector
 
-__all__ = ["Request", "answers_errors", "read_published", "read_request", "reply_to"]
+__all__ = ["Request", "answers_errors", "note_error", "read_published", "read_request", "reply_to"]
 
 CLIENT_LOG = "PFEDGP_CLIENT_LOG"  # a file; unset: standard error
 CLIENT_APP_RAISED = 2  # Flower's error code for an exception in a client
@@ -61,30 +61,34 @@ class Request:
 def read_request(message: Message) -> Request:
     """Unpack a request of the server."""
     config = message.content.config_records[CONFIG]
-    arrays = message.content.array_records.get(ARRAYS)
     return Request(
         settings=Settings.from_run_config(json.loads(str(config[SETTINGS]))),
         round=int(config.get(ROUND, 0)),  # type: ignore[arg-type]
         split=str(config.get(SPLIT, "")),
-        vector=None if arrays is None else arrays[SHARED].numpy(),
+        vector=_vector(message),
         spec=DataSpec.from_json(str(config[SPEC])) if SPEC in config else None,
     )
 
 
 def read_published(message: Message) -> TrainedModel:
     """Unpack and verify the model that the server publishes."""
-    config, arrays = message.content.config_records[CONFIG], message.content.array_records.get(ARRAYS)
-    vector = None if arrays is None else arrays[SHARED].numpy()
-    return published_model({key: config.get(key) for key in (MODEL, MODEL_HASH)}, vector)
+    config = message.content.config_records[CONFIG]
+    return published_model({key: config.get(key) for key in (MODEL, MODEL_HASH)}, _vector(message))
+
+
+def _vector(message: Message) -> np.ndarray | None:
+    """The request's shared vector, from its own part or from the config; None where there is none."""
+    arrays = message.content.array_records.get(ARRAYS)
+    return unpack_vector(message.content.config_records[CONFIG]) if arrays is None else arrays[SHARED].numpy()
 
 
 def reply_to(
     message: Message, record: Hello | TrainReply | EvaluateReply | OnboardReply, vector: np.ndarray | None = None
 ) -> Message:
     """Pack a record, and the updated vector where there is one, into the reply to `message`."""
-    config, metrics = record.to_wire()
-    content = RecordDict({CONFIG: ConfigRecord(config), METRICS: MetricRecord(metrics)})
-    if vector is not None:
+    packed = vector if vector is not None and fits(vector) else None
+    content = RecordDict({CONFIG: ConfigRecord(pack(*record.to_wire(), packed))})
+    if vector is not None and packed is None:
         content[ARRAYS] = ArrayRecord({SHARED: Array(vector)})
     return Message(content, reply_to=message)
 
@@ -101,11 +105,17 @@ def answers_errors(handler: Handler) -> Handler:
         try:
             return handler(message, context)
         except Exception as error:
-            _log_to_site()
-            logger.exception("%s failed on node %s", message.metadata.message_type, context.node_id)
-            return Message(Error(code=CLIENT_APP_RAISED, reason=type(error).__name__), reply_to=message)
+            reason = note_error(message.metadata.message_type, error, context)
+            return Message(Error(code=CLIENT_APP_RAISED, reason=reason), reply_to=message)
 
     return guarded
+
+
+def note_error(what: str, error: Exception, context: Context) -> str:
+    """Log an exception that is being handled for the site, and return what of it may leave the site: its type."""
+    _log_to_site()
+    logger.exception("%s failed on node %s", what, context.node_id)
+    return type(error).__name__
 
 
 def _log_to_site() -> None:

@@ -12,6 +12,7 @@ from flwr.serverapp import Grid
 from pfedgp_core.config import Settings
 from pfedgp_core.data_spec import DataSpec
 from pfedgp_core.exchange import ARRAYS, CONFIG, ROUND, SETTINGS, SHARED, SPEC, SPLIT
+from pfedgp_core.wire import fits, pack
 
 __all__ = ["Poll", "exchange", "pack_vector", "push", "request", "request_config", "unpack_vector"]
 
@@ -25,7 +26,7 @@ def request_config(settings: Settings, round: int = 0, split: str = "", spec: Da
 
 
 def pack_vector(vector: np.ndarray) -> ArrayRecord:
-    """Return the shared vector as the one array of a message."""
+    """Return the shared vector as the one array of an ArrayRecord."""
     return ArrayRecord({SHARED: Array(vector)})
 
 
@@ -35,9 +36,15 @@ def unpack_vector(arrays: ArrayRecord) -> np.ndarray:
 
 
 def request(kind: str, node_id: int, config: ConfigRecord, arrays: ArrayRecord | None, timeout: float) -> Message:
-    """Make a request to one node that expires, undelivered, after `timeout` seconds."""
+    """Make a request to one node that expires, undelivered, after `timeout` seconds.
+
+    The vector of `arrays` goes into the config where it `fits`: see ``pfedgp_core.wire``.
+    """
+    vector = None if arrays is None else unpack_vector(arrays)
     content = RecordDict({CONFIG: config})
-    if arrays is not None:
+    if vector is not None and fits(vector):
+        content = RecordDict({CONFIG: ConfigRecord(pack(config, {}, vector))})
+    elif arrays is not None:
         content[ARRAYS] = arrays
     return Message(content, dst_node_id=node_id, message_type=kind, ttl=timeout)
 

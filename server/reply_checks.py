@@ -4,14 +4,15 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 import numpy as np
-from flwr.app import Error, Message
+from flwr.app import ConfigRecord, Error, Message
 
 from pfedgp_core.errors import DataError
-from pfedgp_core.exchange import ARRAYS, CONFIG, METRICS, OK, SHARED, EvaluateReply, Hello, TrainReply
+from pfedgp_core.exchange import ARRAYS, CONFIG, OK, SHARED, EvaluateReply, Hello, TrainReply, riding_evaluation
 from pfedgp_core.metrics import MetricSums
 from pfedgp_core.publication import OnboardReply
 from pfedgp_core.regression_metrics import RegressionSums
 from pfedgp_core.trained_model import TrainedModel
+from pfedgp_core.wire import unpack, unpack_vector
 
 __all__ = [
     "Accepted",
@@ -20,6 +21,7 @@ __all__ = [
     "read_evaluate_reply",
     "read_hello",
     "read_onboard_reply",
+    "read_riding_evaluation",
     "read_train_reply",
 ]
 
@@ -52,6 +54,7 @@ class Checked(Generic[Reply]):
 
     accepted: dict[str, Accepted[Reply]] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
+    silent: set[str] = field(default_factory=set)  # of the failed, those that did not answer at all
 
 
 def error_reason(error: Error) -> str:
@@ -85,7 +88,18 @@ def read_evaluate_reply(
     message: Message, hello: Hello, split: str, sums_type: type[MetricSums] | type[RegressionSums] = MetricSums
 ) -> Accepted[EvaluateReply]:
     """Read the reply of the client that presented itself with `hello`; raises as ``read_train_reply``."""
-    reply, samples = EvaluateReply.from_wire(*_records(message), sums_type), hello.count(split)
+    return _checked_evaluation(EvaluateReply.from_wire(*_records(message), sums_type), hello, split)
+
+
+def read_riding_evaluation(
+    message: Message, hello: Hello, split: str, sums_type: type[MetricSums] | type[RegressionSums] = MetricSums
+) -> Accepted[EvaluateReply]:
+    """Read the evaluation in a reply to a train request that named a split; raises as ``read_train_reply``."""
+    return _checked_evaluation(riding_evaluation(*_records(message), sums_type), hello, split)
+
+
+def _checked_evaluation(reply: EvaluateReply, hello: Hello, split: str) -> Accepted[EvaluateReply]:
+    samples = hello.count(split)
     _check_name(reply.name, hello.name)
     if reply.split != split:
         raise DataError(f"sums of {reply.split!r} data where {split!r} was asked for")
@@ -103,12 +117,17 @@ def read_onboard_reply(message: Message, model: TrainedModel) -> OnboardReply:
 
 
 def _records(message: Message) -> tuple[dict, dict]:
+    return unpack(_fields(message))
+
+
+def _fields(message: Message) -> ConfigRecord:
     if message.has_error():
         raise DataError(error_reason(message.error))
-    try:
-        return dict(message.content.config_records[CONFIG]), dict(message.content.metric_records[METRICS])
-    except KeyError:
-        raise DataError("missing fields") from None
+    if CONFIG not in message.content.config_records:
+        raise DataError("missing fields")
+    if set(message.content) - {CONFIG, ARRAYS}:
+        raise DataError("an unknown part beside the fields")
+    return message.content.config_records[CONFIG]
 
 
 def _check_name(claimed: str, known: str) -> None:
@@ -117,13 +136,9 @@ def _check_name(claimed: str, known: str) -> None:
 
 
 def _read_vector(message: Message, size: int) -> np.ndarray:
-    arrays = message.content.array_records.get(ARRAYS)
-    if arrays is None or set(arrays) != {SHARED}:
+    vector = _array(message) if ARRAYS in message.content else unpack_vector(_fields(message))
+    if vector is None:
         raise DataError("missing the shared vector")
-    try:
-        vector = arrays[SHARED].numpy()
-    except Exception as error:  # whatever bytes a client sends, they cost that client its place in this round only
-        raise DataError(f"the shared vector cannot be read ({type(error).__name__})") from None
     if vector.dtype != np.float32:
         raise DataError(f"the shared vector is {vector.dtype}, not float32")
     if vector.shape != (size,):
@@ -131,3 +146,14 @@ def _read_vector(message: Message, size: int) -> np.ndarray:
     if not np.isfinite(vector).all():
         raise DataError("the shared vector holds NaN or infinity")
     return vector
+
+
+def _array(message: Message) -> np.ndarray:
+    """The vector that is a part of its own, as one is that is too long for the config."""
+    arrays = message.content.array_records.get(ARRAYS)
+    if arrays is None or set(arrays) != {SHARED}:
+        raise DataError("missing the shared vector")
+    try:
+        return arrays[SHARED].numpy()
+    except Exception as error:  # whatever bytes a client sends, they cost that client its place in this round only
+        raise DataError(f"the shared vector cannot be read ({type(error).__name__})") from None

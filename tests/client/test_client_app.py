@@ -5,15 +5,18 @@ import logging
 
 import numpy as np
 import pytest
-from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordDict
+from flwr.app import ConfigRecord, Context, Message, RecordDict
 
 import client.client_app
 from client.client_app import app
 from client.site import load_site
 from pfedgp_core.errors import ConfigError, DataError
-from pfedgp_core.exchange import ARRAYS, CONFIG, METRICS, SHARED, EvaluateReply, Hello, TrainReply
+from pfedgp_core.exchange import CONFIG, EvaluateReply, Hello, TrainReply
 from pfedgp_core.shared import SharedState
+from pfedgp_core.wire import unpack
+from server.messages import pack_vector, request
 from tests.federation_run import SMALL
+from tests.wire_parts import vector_of
 
 THETA = SharedState.initial(SMALL, (1, 8, 8), 10).to_vector()
 
@@ -23,28 +26,25 @@ def ask(
 ) -> Message:
     """Send one request to a client and return its reply."""
     fields = {"settings": json.dumps(settings or SMALL.to_run_config()), "round": 1, "split": ""} | config
-    content = RecordDict({CONFIG: ConfigRecord(fields)})
-    if vector is not None:
-        content[ARRAYS] = ArrayRecord({SHARED: Array(vector)})
-    message = Message(content, dst_node_id=9, message_type=kind)
+    message = request(kind, 9, ConfigRecord(fields), None if vector is None else pack_vector(vector), 60.0)
     return app(message, Context(1, 9, {"partition-id": index, "num-partitions": 5}, RecordDict(), {}))
 
 
 def read(record_type, reply: Message):
     """Parse a reply."""
-    return record_type.from_wire(dict(reply.content[CONFIG]), dict(reply.content[METRICS]))
+    return record_type.from_wire(*unpack(reply.content[CONFIG]))
 
 
 def test_hello_tells_counts_and_no_data() -> None:
     reply = ask("query.hello", index=3, vector=None)
     hello = read(Hello, reply)
     assert hello.name == "client-03" and len(hello.classes) == 2 and hello.n_train > 100
-    assert set(reply.content) == {CONFIG, METRICS} and not reply.content[METRICS]
+    assert set(reply.content) == {CONFIG} and set(reply.content[CONFIG]) == {"hello"}
 
 
 def test_train_depends_on_seed_round_and_client_only() -> None:
     first, again, later = (ask("train", round=r) for r in (1, 1, 2))
-    vectors = [r.content[ARRAYS][SHARED].numpy().tobytes() for r in (first, again, later)]
+    vectors = [vector_of(r).tobytes() for r in (first, again, later)]
     assert vectors[0] == vectors[1] != vectors[2]
     reply = read(TrainReply, first)
     assert (reply.name, reply.status, reply.steps) == ("client-00", "ok", 1)
@@ -59,9 +59,9 @@ def test_evaluate_measures_the_split_that_was_asked_for() -> None:
 
 
 def test_requests_do_not_disturb_each_other() -> None:
-    alone = ask("train", index=1).content[ARRAYS][SHARED].numpy()
+    alone = vector_of(ask("train", index=1))
     ask("train", index=2), ask("evaluate", index=1, split="test")
-    assert np.array_equal(ask("train", index=1).content[ARRAYS][SHARED].numpy(), alone)
+    assert np.array_equal(vector_of(ask("train", index=1)), alone)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from flwr.app import Array, ArrayRecord, Error, Message, MetricRecord
+from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message
 
 import client.client_app
 import pfedgp_core.simulated
@@ -17,6 +17,7 @@ from pfedgp_core.exchange import ARRAYS, CONFIG, METRICS, SHARED, SPLIT
 from pfedgp_core.shared import SharedState
 from tests.fakegrid import FakeGrid, Tamper
 from tests.federation_run import SMALL, Run, federate
+from tests.wire_parts import metrics_in, put_vector, vector_of
 
 
 def initial_model(settings=SMALL) -> np.ndarray:
@@ -111,7 +112,7 @@ def with_vector(vector: np.ndarray) -> Tamper:
 
     def tamper(request: Message, index: int, reply: Message) -> Message:
         if request.metadata.message_type == "train":
-            reply.content[ARRAYS] = ArrayRecord({SHARED: Array(vector)})
+            put_vector(reply, vector)
         return reply
 
     return tamper
@@ -119,25 +120,45 @@ def with_vector(vector: np.ndarray) -> Tamper:
 
 def without_vector(request: Message, index: int, reply: Message) -> Message:
     if request.metadata.message_type == "train":
-        del reply.content[ARRAYS]
+        del reply.content[CONFIG][SHARED]
     return reply
 
 
 def without_metrics(request: Message, index: int, reply: Message) -> Message:
     if request.metadata.message_type == "train":
-        reply.content[METRICS] = MetricRecord({})
+        del reply.content[CONFIG][METRICS]
+    return reply
+
+
+def metrics_that_are_no_json(request: Message, index: int, reply: Message) -> Message:
+    if request.metadata.message_type == "train":
+        reply.content[CONFIG][METRICS] = "{"
+    return reply
+
+
+def unknown_part(request: Message, index: int, reply: Message) -> Message:
+    if request.metadata.message_type == "train":
+        reply.content["more"] = ConfigRecord({})
+    return reply
+
+
+def text_for_vector(request: Message, index: int, reply: Message) -> Message:
+    if request.metadata.message_type == "train":
+        reply.content[CONFIG][SHARED] = "0" * 4 * SIZE
     return reply
 
 
 def no_samples(request: Message, index: int, reply: Message) -> Message:
     if request.metadata.message_type == "train":
-        reply.content[METRICS]["n_train"] = 0
+        with metrics_in(reply) as metrics:
+            metrics["n_train"] = 0
     return reply
 
 
 def infinite_loss(request: Message, index: int, reply: Message) -> Message:
     if request.metadata.message_type == "train":
-        reply.content[METRICS]["loss"] = float("inf")
+        with metrics_in(reply) as metrics:
+            metrics["loss"] = float("inf")
     return reply
 
 
@@ -158,11 +179,14 @@ BAD = {
     "NaN or infinity": with_vector(np.full(SIZE, np.nan, np.float32)),
     "has shape": with_vector(np.zeros(SIZE - 1, np.float32)),
     "not float32": with_vector(np.zeros(SIZE, np.float64)),
-    "cannot be read": garbage,
+    "cannot be read (ValueError)": garbage,
+    "the shared vector cannot be read": text_for_vector,
+    "malformed metrics": metrics_that_are_no_json,
+    "an unknown part": unknown_part,
     "missing the shared vector": without_vector,
     "missing field": without_metrics,
     "not positive": no_samples,
-    "is not finite": infinite_loss,
+    "'loss' is not a finite number": infinite_loss,
     "another client's name": other_name,
 }
 
@@ -188,7 +212,7 @@ def test_one_bad_reply_leaves_the_average_of_the_others(value: float, reason: st
 
     def tamper(request: Message, index: int, reply: Message) -> Message | None:
         if request.metadata.message_type == "train" and index != 3:
-            updates.append(reply.content[ARRAYS][SHARED].numpy())
+            updates.append(vector_of(reply))
         return poison(request, index, reply) if index == 3 else reply
 
     run = federate(SMALL.replace(rounds=1, clients_per_round=5), tmp_path / "run", tamper)
@@ -263,15 +287,15 @@ def test_the_earliest_of_equally_good_models_is_the_best(tmp_path: Path) -> None
     def tamper(request: Message, index: int, reply: Message) -> Message:
         server_round = request.content[CONFIG]["round"]
         if request.metadata.message_type == "train":
-            updates.setdefault(server_round, []).append(reply.content[ARRAYS][SHARED].numpy())
+            updates.setdefault(server_round, []).append(vector_of(reply))
         elif request.content[CONFIG].get(SPLIT) == "validation":
-            metrics = reply.content[METRICS]
             correct = round(wanted[server_round] * 60)
-            metrics["sums.n"], metrics["sums.correct"] = 60, correct
-            metrics["sums.nll_sum"], metrics["sums.brier_sum"] = 1.0, 1.0
-            metrics["sums.bin_count"] = [0] * 14 + [60]
-            metrics["sums.bin_correct"] = [0] * 14 + [correct]
-            metrics["sums.bin_confidence"] = [0.0] * 14 + [59.0]
+            with metrics_in(reply) as metrics:
+                metrics["sums.n"], metrics["sums.correct"] = 60, correct
+                metrics["sums.nll_sum"], metrics["sums.brier_sum"] = 1.0, 1.0
+                metrics["sums.bin_count"] = [0] * 14 + [60]
+                metrics["sums.bin_correct"] = [0] * 14 + [correct]
+                metrics["sums.bin_confidence"] = [0.0] * 14 + [59.0]
         return reply
 
     run = federate(SMALL.replace(rounds=4, evaluate_every=1), tmp_path / "run", tamper)
@@ -322,8 +346,6 @@ def test_an_unexpected_error_of_the_server_leaves_its_traceback(
 
 
 def test_flowers_own_loop_can_drive_the_strategy(tmp_path: Path) -> None:
-    from flwr.app import ConfigRecord
-
     from client.client_app import app
     from server.messages import pack_vector, request_config
     from server.roster import Roster

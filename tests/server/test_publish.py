@@ -13,13 +13,13 @@ from flwr.app import ConfigRecord, Context, Message, RecordDict
 from client.client_app import app as client_app
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError, RunFailedError
-from pfedgp_core.exchange import CONFIG, METRICS, MODEL, MODEL_HASH, ONBOARD, ONBOARDED
+from pfedgp_core.exchange import CONFIG, MODEL, MODEL_HASH, ONBOARD, ONBOARDED
 from pfedgp_core.publication import OnboardReply, publication, published_model
 from pfedgp_core.saved_site import TENSORS, SavedSite
 from pfedgp_core.trained_model import TrainedModel
 from server import publish
 from server.artefacts import load_model
-from server.messages import pack_vector
+from server.messages import pack_vector, request
 from server.publish import take_publish, waiting_settings
 from server.server_app import app as server_app
 from tests.fakegrid import FakeGrid, Tamper
@@ -55,10 +55,8 @@ def result_in(out: Path) -> dict[str, Any]:
 
 
 def ask(model: TrainedModel, node_config: dict[str, Any], changes: dict[str, str] | None = None) -> Message:
-    content = RecordDict(
-        {CONFIG: ConfigRecord(publication(model) | (changes or {})), "arrays": pack_vector(model.vector)}
-    )
-    message = Message(content, dst_node_id=9, message_type=ONBOARD)
+    config = ConfigRecord(publication(model) | (changes or {}))
+    message = request(ONBOARD, 9, config, pack_vector(model.vector), 60.0)
     return client_app(message, Context(1, 9, node_config, RecordDict(), {}))
 
 
@@ -102,7 +100,7 @@ def test_each_node_onboards_itself_and_bad_data_cost_one_site_only(
         if reply.has_error():
             assert reply.error.reason == "DataError"
             continue
-        assert not reply.content.array_records and not reply.content[METRICS]
+        assert set(reply.content) == {CONFIG}
         fields = json.loads(str(reply.content[CONFIG][ONBOARDED]))
         assert list(reply.content[CONFIG]) == [ONBOARDED] and str(tmp_path) not in str(fields)
         assert set(fields) == set(OnboardReply.__dataclass_fields__) and "w4" not in str(fields)

@@ -14,11 +14,12 @@ from client.client_app import app as client_app
 from pfedgp.cli import main
 from pfedgp_core.config import GPSettings, Settings
 from pfedgp_core.errors import RunFailedError
-from pfedgp_core.exchange import CONFIG, HELLO, METRICS
+from pfedgp_core.exchange import CONFIG, HELLO
 from pfedgp_core.metrics import metric_sums
 from server.artefacts import load_model
 from tests.fakegrid import FakeGrid
 from tests.federation_run import Run, federate, start
+from tests.wire_parts import metrics_in
 
 SMALL = Settings(
     task="regression",
@@ -124,10 +125,10 @@ def test_sums_of_the_other_task_are_refused(tmp_path: Path) -> None:
 
     def tamper(request: Message, index: int, reply: Message) -> Message:
         if request.metadata.message_type == "evaluate" and index == 1:
-            for key in [k for k in reply.content[METRICS] if k.startswith("sums.")]:
-                del reply.content[METRICS][key]
-            for key, value in wrong.items():
-                reply.content[METRICS][f"sums.{key}"] = value
+            with metrics_in(reply) as metrics:
+                for key in [k for k in metrics if k.startswith("sums.")]:
+                    del metrics[key]
+                metrics.update({f"sums.{key}": value for key, value in wrong.items()})
         return reply
 
     run = federate(SMALL.replace(rounds=3), tmp_path / "run", tamper)

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from flwr.app import Message
 
-from pfedgp_core.exchange import CONFIG, METRICS, SPLIT
+from pfedgp_core.exchange import CONFIG, SPLIT
 from pfedgp_core.metrics import MetricSums, summarise
 from tests.fakegrid import Tamper
 from tests.federation_run import SMALL, Run, federate
+from tests.wire_parts import metrics_in, metrics_of
 
 SETTINGS = SMALL.replace(rounds=2)
 
@@ -67,8 +68,8 @@ def changed(key: str, change) -> Tamper:
 
     def tamper(request: Message, index: int, reply: Message) -> Message:
         if index == 1 and request.content[CONFIG].get(SPLIT) == "test":
-            metrics = reply.content[METRICS]
-            metrics[f"calibration.{key}"] = change(metrics[f"calibration.{key}"])
+            with metrics_in(reply) as metrics:
+                metrics[f"calibration.{key}"] = change(metrics[f"calibration.{key}"])
         return reply
 
     return tamper
@@ -95,7 +96,7 @@ def test_only_the_final_evaluation_asks_for_them(tmp_path: Path) -> None:
     def watch(request: Message, index: int, reply: Message) -> Message:
         split = request.content[CONFIG].get(SPLIT)
         if request.metadata.message_type == "evaluate":
-            has = any(key.startswith("calibration.") for key in reply.content[METRICS])
+            has = any(key.startswith("calibration.") for key in metrics_of(reply))
             seen.setdefault(split, set()).add(has)
         return reply
 
