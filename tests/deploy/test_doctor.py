@@ -1,0 +1,350 @@
+"""A site's diagnosis against a real SuperLink and against servers that are wrong in one way each."""
+
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+
+from pfedgp.doctor import fleet_call, reach
+from pfedgp.doctor.problem import Problem
+from pfedgp.doctor.site import check_connection, diagnose
+from pfedgp.local_processes import free_ports
+from pfedgp.operator.certificates import issue
+from pfedgp.operator.control import Control
+from pfedgp.operator.sites import read_public_key
+from tests.deploy.mis_setups import Authority, listening, over_tls, says, silent
+
+LIMIT = 20.0
+
+
+class Deployment(NamedTuple):
+    """A SuperLink with TLS and authentication, and the key of its only site."""
+
+    fleet: str
+    control: str
+    certs: Path
+    log: Path
+
+    @property
+    def ca(self) -> Path:
+        return self.certs / "ca.crt"
+
+    @property
+    def key(self) -> Path:
+        return self.certs / "clients" / "ward-1"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    folder = tmp_path_factory.mktemp("superlink")
+    issue(folder / "certs", ["127.0.0.1"], ["ward-1", "stranger"])
+    control, fleet = free_ports(2)
+    here = Deployment(f"127.0.0.1:{fleet}", f"127.0.0.1:{control}", folder / "certs", folder / "log")
+    with here.log.open("wb") as log:
+        process = subprocess.Popen(
+            [
+                *(str(Path(sys.executable).parent / "flower-superlink"), "--enable-supernode-auth"),
+                *("--ssl-ca-certfile", str(here.ca), "--ssl-certfile", str(here.certs / "server.crt")),
+                *("--ssl-keyfile", str(here.certs / "server.key"), "--isolation", "process"),
+                *("--fleet-api-type", "grpc-rere", "--fleet-api-address", here.fleet),
+                *("--host", "127.0.0.1", "--port", str(control), "--disable-runtime-dependency-installation"),
+            ],
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+        )
+    try:
+        for port in (control, fleet):
+            _wait_for(port, process)
+        with Control(here.control, here.ca) as api:
+            assert api.register(read_public_key(here.key.with_name("ward-1.pub")), "ward-1")
+        yield here
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path / "authority")
+
+
+def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 60
+    while True:
+        with socket.socket() as s:
+            if s.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def only(superlink: str, ca: Path | None, key: Path | None, **options: bool) -> Problem:
+    """The one problem of a set-up, which has to be found in time."""
+    start = time.monotonic()
+    found = diagnose(superlink, ca, key, **options)
+    assert time.monotonic() - start < LIMIT
+    assert len(found) == 1, found
+    assert found[0].sentence.endswith(".") and found[0].remedy.endswith(".")
+    return found[0]
+
+
+def node_is_online(server: Deployment) -> bool:
+    with Control(server.control, server.ca) as api:
+        return any(node.online for node in api.nodes())
+
+
+def test_a_sound_set_up_has_no_problem_and_the_diagnosis_leaves_no_trace(server: Deployment) -> None:
+    assert diagnose(server.fleet, server.ca, server.key) == []
+
+    checks = list(check_connection(server.fleet, server.ca, server.key, measure=True))
+
+    assert [check.topic for check in checks] == ["key", "CA", "port", "TLS", "clock", "registration"]
+    assert {check.status for check in checks} == {"ok"}
+    assert "agrees" in checks[4].fact
+    assert not node_is_online(server)
+
+
+def test_seven_mis_set_ups_have_seven_sentences_and_remedies(
+    server: Deployment, authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = {"wrong-ca": only(server.fleet, authority.path, server.key)}
+    with listening(over_tls(authority.server("127.0.0.1", begin=-30, end=-2))) as address:
+        found["expired"] = only(address, authority.path, server.key)
+    with listening(over_tls(authority.server("fl.example.org", "10.9.8.7"))) as address:
+        found["wrong-name"] = only(address, authority.path, server.key)
+    found["tls-wanted"] = only(server.fleet, None, server.key)
+    found["unregistered"] = only(server.fleet, server.ca, server.key.with_name("stranger"))
+    with monkeypatch.context() as patch:
+        patch.setattr(fleet_call, "local_time", lambda: time.time() + 600)
+        found["clock"] = only(server.fleet, server.ca, server.key)
+    found["refused"] = only(f"127.0.0.1:{free_ports(1)[0]}", server.ca, server.key)
+
+    assert [problem.code for problem in found.values()] == list(found)
+    assert len({problem.sentence for problem in found.values()}) == 7
+    remedies = {
+        "wrong-ca": "--ca",
+        "expired": "--renew-server",
+        "wrong-name": "--san fl.example.org 10.9.8.7",
+        "tls-wanted": "--insecure",
+        "unregistered": "stranger.pub",
+        "clock": "NTP",
+        "refused": "9092",
+    }
+    for code, word in remedies.items():
+        assert word in found[code].remedy
+    assert "fl.example.org, 10.9.8.7" in found["wrong-name"].sentence
+    assert not node_is_online(server)
+
+
+@pytest.mark.parametrize(
+    ("shift", "said"),
+    [
+        (600.0, "10 minutes ahead of"),
+        (-600.0, "10 minutes behind"),
+        (7200.0, "2.0 hours ahead of"),
+        (30.0, " s ahead of"),
+    ],
+)
+def test_the_clock_problem_says_how_much_and_in_which_direction(
+    server: Deployment, monkeypatch: pytest.MonkeyPatch, shift: float, said: str
+) -> None:
+    monkeypatch.setattr(fleet_call, "local_time", lambda: time.time() + shift)
+
+    problem = only(server.fleet, server.ca, server.key)
+
+    assert problem.code == "clock" and said in problem.sentence and not problem.lasting
+
+
+@pytest.mark.parametrize(("shift", "said"), [(3.5, "s ahead of"), (-200.0, "3 minutes behind")])
+def test_an_accepted_clock_that_drifts_is_a_warning(
+    server: Deployment, monkeypatch: pytest.MonkeyPatch, shift: float, said: str
+) -> None:
+    monkeypatch.setattr(fleet_call, "local_time", lambda: time.time() + shift)
+
+    assert diagnose(server.fleet, server.ca, server.key) == []
+    problems = [c.problem for c in check_connection(server.fleet, server.ca, server.key, measure=True) if c.problem]
+
+    assert [(p.code, p.warning) for p in problems] == [("clock-close", True)] and said in problems[0].sentence
+
+
+def test_a_key_in_use_differs_from_one_that_is_unknown(server: Deployment) -> None:
+    stranger = server.key.with_name("stranger")
+
+    assert only(server.fleet, server.ca, server.key, refused=True).code == "key-in-use"
+    assert only(server.fleet, server.ca, stranger, refused=True).code == "unregistered"
+
+
+def test_a_clock_is_tested_without_a_usable_key(
+    server: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert diagnose(server.fleet, server.ca, None) == []
+    monkeypatch.setattr(fleet_call, "local_time", lambda: time.time() + 600)
+
+    found = diagnose(server.fleet, server.ca, tmp_path / "nothing")
+
+    assert [problem.code for problem in found] == ["key-missing", "clock"]
+
+
+def test_the_control_port_is_recognised(server: Deployment) -> None:
+    problem = only(server.control, server.ca, server.key)
+
+    assert problem.code == "not-fleet" and "Fleet port" in problem.remedy and "9092" in problem.remedy
+
+
+def test_tls_against_plaintext_and_the_other_way_round(server: Deployment, authority: Authority) -> None:
+    settings_frame = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+    for answer in (settings_frame, b"HTTP/1.1 400 Bad Request\r\n\r\n"):
+        with listening(says(answer)) as address:
+            assert only(address, authority.path, None).code == "no-tls"
+    with listening(says(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as address:
+        assert only(address, None, None).code == "not-fleet"
+    with listening(over_tls(authority.server("127.0.0.1"))) as address:
+        assert only(address, None, None).code == "tls-wanted"
+
+
+def test_dates_of_certificates(authority: Authority, tmp_path: Path) -> None:
+    with listening(over_tls(authority.server("127.0.0.1", begin=3))) as address:
+        future = only(address, authority.path, None)
+    assert future.code == "not-yet-valid" and "clock" in future.remedy
+
+    old = Authority(tmp_path / "old", begin=-20, end=-3)
+    with listening(over_tls(old.server("127.0.0.1"))) as address:
+        expired = only(address, old.path, None)
+    assert expired.code == "expired" and str(old.path) in expired.sentence and "ca.crt" in expired.remedy
+
+    with listening(over_tls(authority.server("127.0.0.1", end=9))) as address:
+        warning = diagnose(address, authority.path, None)[-1]
+    assert warning.code == "expires-soon" and warning.warning and "expires in 9 days" in warning.sentence
+
+
+def test_certificate_for_a_name_of_this_host_passes(authority: Authority) -> None:
+    with listening(over_tls(authority.server("localhost"))) as address:
+        port = address.rpartition(":")[2]
+        codes = [problem.code for problem in diagnose(f"localhost:{port}", authority.path, None)]
+    assert "wrong-name" not in codes
+
+
+def test_a_peer_that_never_answers_is_found_in_time(authority: Authority) -> None:
+    with listening(silent) as address:
+        assert only(address, authority.path, None).code == "unanswered"
+
+
+def test_a_full_backlog_is_a_connection_that_a_firewall_drops(authority: Authority) -> None:
+    # The kernel drops what does not fit the queue of a listening socket, as a firewall does.
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as deaf, socket.socket() as first, socket.socket() as second:
+        for filler in (first, second):
+            filler.setblocking(False)
+            filler.connect_ex(deaf.getsockname())
+        problem = only(f"127.0.0.1:{deaf.getsockname()[1]}", authority.path, None)
+    assert problem.code == "unanswered" and "firewall" in problem.sentence and not problem.lasting
+
+
+def test_names_that_do_not_resolve(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert only("no-such-host.invalid:9092", authority.path, None).code == "name"
+
+    monkeypatch.setattr(reach.socket, "getaddrinfo", lambda *_, **__: time.sleep(30))
+    monkeypatch.setattr(reach, "STEP_SECONDS", 0.3)
+    hanging = only("slow.example.org:9092", authority.path, None)
+    assert hanging.code == "name" and "name server" in hanging.sentence
+
+
+@pytest.mark.parametrize("text", ["https://fl.example.org:9092", "fl.example.org", "fl.example.org:0", "a:b:9092", ""])
+def test_addresses_that_are_none(authority: Authority, text: str) -> None:
+    assert only(text, authority.path, None).code == "address"
+
+
+def test_addresses() -> None:
+    assert reach.parse_address("[::1]:9092") == ("::1", 9092)
+    assert str(reach.parse_address("[fe80::1%eth0]:9092")) == "[fe80::1%eth0]:9092"
+
+
+def test_key_files(server: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = ed25519.Ed25519PrivateKey.generate().private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
+    )
+    (tmp_path / "other").write_bytes(other)
+    (tmp_path / "other").chmod(0o600)
+    # The package bcrypt, which derives the key from the passphrase, need not be there to refuse one.
+    ssh = "cryptography.hazmat.primitives.serialization.ssh"
+    monkeypatch.setattr(f"{ssh}._bcrypt_kdf", lambda password, salt, size, *_: bytes(size))
+    locked = ec.generate_private_key(ec.SECP384R1()).private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.OpenSSH,
+        serialization.BestAvailableEncryption(b"secret"),
+    )
+    (tmp_path / "locked").write_bytes(locked)
+
+    ed = only(server.fleet, server.ca, tmp_path / "other")
+    assert ed.code == "key-type" and "Ed25519" in ed.sentence
+    assert "passphrase" in only(server.fleet, server.ca, tmp_path / "locked").sentence
+    public = only(server.fleet, server.ca, server.key.with_name("ward-1.pub"))
+    assert public.code == "key-type" and "public key" in public.sentence
+    assert only(server.fleet, server.ca, tmp_path).code == "key-unreadable"
+
+    known = tmp_path / "open"
+    known.write_bytes(server.key.read_bytes())
+    known.chmod(0o644)
+    readable = only(server.fleet, server.ca, known)
+    assert readable.code == "key-mode" and readable.warning and "chmod 600" in readable.remedy
+
+
+def test_ca_files(server: Deployment, tmp_path: Path) -> None:
+    (tmp_path / "ca.crt").write_text("-----BEGIN NOTHING-----\n")
+
+    assert "cannot be read" in only(server.fleet, tmp_path / "none.crt", server.key).sentence
+    assert "holds no certificate" in only(server.fleet, tmp_path / "ca.crt", server.key).sentence
+
+
+def test_another_version_of_flower_is_not_asked(server: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flwr.__version__", "1.42.0")
+
+    assert only(server.fleet, server.ca, server.key).code == "flower-version"
+
+
+def test_a_proxy_of_the_environment(server: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    with listening(says(b"HTTP/1.1 403 Forbidden\r\n\r\n")) as proxy:
+        monkeypatch.setenv("https_proxy", f"http://{proxy}")
+        refused = only(server.fleet, server.ca, server.key)
+        assert refused.code == "proxy" and "403" in refused.sentence and "no_grpc_proxy=127.0.0.1" in refused.remedy
+
+        monkeypatch.setenv("no_proxy", "example.org,127.0.0.1")
+        assert diagnose(server.fleet, server.ca, server.key) == []
+
+    monkeypatch.delenv("no_proxy")
+    away = only(server.fleet, server.ca, server.key)
+    assert away.code == "proxy" and "cannot be reached" in away.sentence
+
+
+def test_through_a_proxy_that_lets_pass(server: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bytes] = []
+
+    def tunnel(connection: socket.socket) -> None:
+        asked.append(connection.recv(4096))
+        host, _, port = asked[-1].split()[1].decode().rpartition(":")
+        with socket.create_connection((host, int(port))) as onward:
+            connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            _pump(connection, onward)
+
+    with listening(tunnel) as proxy:
+        monkeypatch.setenv("https_proxy", f"http://someone:secret@{proxy}")
+        assert diagnose(server.fleet, server.ca, server.key) == []
+    assert all(b"CONNECT" in request and b"Proxy-Authorization: Basic" in request for request in asked)
+    assert len(asked) >= 3  # the port, the handshake, and gRPC itself
+
+
+def _pump(one: socket.socket, other: socket.socket) -> None:
+    while True:
+        for source in select.select([one, other], [], [])[0]:
+            data = source.recv(65536)
+            if not data:
+                return
+            (other if source is one else one).sendall(data)
