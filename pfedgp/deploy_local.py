@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data-root", metavar="PATH", help="folder (or packed file) of the data set")
     parser.add_argument("--seed", type=int, default=Settings.seed, metavar="N", help="seed of everything random")
     add_assignments(parser)
+    parser.add_argument("--stock", action="store_true", help="run Flower's own SuperNodes: some seconds more a round")
     parser.add_argument("--out", default="", metavar="FOLDER", help="folder of the run's artefacts")
 
 
@@ -48,14 +49,19 @@ def main(args: argparse.Namespace) -> int:
         raise ConfigError(f"clients = {settings.clients} and --sites {args.sites} differ; leave out the first.")
     folder = run_folder(args.out, settings)
     check(settings, folder)
-    deploy_local(settings, folder, print)
+    deploy_local(settings, folder, print, stock=args.stock)
     return 0
 
 
 def deploy_local(
-    settings: Settings, out: Path, show: Callable[[str], Any], route: Callable[[int], int] = lambda port: port
+    settings: Settings,
+    out: Path,
+    show: Callable[[str], Any],
+    route: Callable[[int], int] = lambda port: port,
+    *,
+    stock: bool = False,
 ) -> dict[str, Any]:
-    """Run a federation in processes of its own: SuperLink, a SuperNode per client, and the app as a Flower bundle.
+    """Run a federation in processes of its own: SuperLink, a client for each site, and the app as a Flower bundle.
 
     All connections are plaintext on the loopback interface.
 
@@ -69,6 +75,8 @@ def deploy_local(
         Takes each line that the server app prints.
     route : callable
         Takes the SuperLink's fleet port and returns the one that the sites are told, for a proxy between them.
+    stock : bool
+        Run Flower's own SuperNodes, unchanged: several seconds more a round.
 
     Returns
     -------
@@ -87,7 +95,7 @@ def deploy_local(
             flower.start_superlink()
             port = route(flower.fleet_port)
             for index in range(settings.clients):
-                flower.start_site(index, settings.clients, port)
+                flower.start_site(index, settings.clients, port, stock=stock)
             show(f"{settings.clients} sites, over gRPC to the SuperLink's fleet port 127.0.0.1:{flower.fleet_port}")
             run_id = flower.submit(folder / "pfedgp")
             for line in flower.follow(run_id):

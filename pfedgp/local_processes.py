@@ -1,4 +1,4 @@
-"""Flower's processes on the loopback interface of this machine: one SuperLink, several SuperNodes, and the CLI."""
+"""Processes on this machine's loopback interface: one SuperLink, the clients of several sites, and Flower's CLI."""
 
 import json
 import os
@@ -14,25 +14,26 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from pfedgp import __version__
 from pfedgp.simulate import QUIET
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
 from server.settings_file import dump_settings
 
-__all__ = ["LocalFlower", "write_app"]
+__all__ = ["LocalFlower", "flower_program", "free_ports", "write_app"]
 
 CONNECTION = "local"
 PACKAGES = ("client", "pfedgp_core", "server")
 START_TIMEOUT = 60.0
 STOP_TIMEOUT = 15.0
-APP = """\
+APP = f"""\
 [build-system]
 requires = ["setuptools>=77"]
 build-backend = "setuptools.build_meta"
 
 [project]
 name = "pfedgp"
-version = "0.1.0"
+version = "{__version__}"
 description = "pFedGP on the loopback interface"
 license = "Apache-2.0"
 dependencies = ["flwr"]
@@ -97,7 +98,7 @@ class LocalFlower:
         """Start the SuperLink and wait until its two ports are open."""
         self._start(
             "superlink",
-            *("flower-superlink", "--insecure", "--host", "127.0.0.1", "--port", str(self.port)),
+            *(flower_program("flower-superlink"), "--insecure", "--host", "127.0.0.1", "--port", str(self.port)),
             *("--fleet-api-type", "grpc-rere", "--fleet-api-address", f"127.0.0.1:{self.fleet_port}"),
             "--disable-runtime-dependency-installation",
         )
@@ -109,13 +110,25 @@ class LocalFlower:
                 raise RunFailedError(f"The SuperLink did not start within {START_TIMEOUT:g} s: {last}")
             time.sleep(0.1)
 
-    def start_site(self, index: int, sites: int, fleet_port: int | None = None) -> None:
-        """Start the SuperNode of one site; `fleet_port` leads it through another port than the SuperLink's own."""
+    def start_site(self, index: int, sites: int, fleet_port: int | None = None, *, stock: bool = False) -> None:
+        """Start one site's client, which has a part of the simulated data set.
+
+        Parameters
+        ----------
+        index, sites : int
+            Which part, and of how many.
+        fleet_port : int, optional
+            Leads it through another port than the SuperLink's own.
+        stock : bool
+            Let it run Flower's own SuperNode, unchanged.
+        """
+        name = f"site-{index}"
         self._start(
-            f"site-{index}",
-            *("flower-supernode", "--insecure", "--superlink", f"127.0.0.1:{fleet_port or self.fleet_port}"),
-            *("--node-config", f"partition-id={index} num-partitions={sites}"),
-            *("--host", "127.0.0.1", "--port", str(free_ports(1)[0])),
+            name,
+            *(sys.executable, "-P", "-m", "pfedgp", "client", "--insecure"),
+            *("--superlink", f"127.0.0.1:{fleet_port or self.fleet_port}"),
+            *("--partition-id", str(index), "--num-partitions", str(sites)),
+            *("--state", str(self.folder / name), *(["--stock"] if stock else [])),
         )
 
     def submit(self, app: Path) -> str:
@@ -133,7 +146,11 @@ class LocalFlower:
     def flwr(self, *arguments: str) -> dict[str, Any]:
         """Call Flower's CLI and return its JSON answer."""
         done = subprocess.run(
-            [_program("flwr"), *arguments], env=self._environment("cli"), capture_output=True, text=True, check=False
+            [flower_program("flwr"), *arguments],
+            env=self._environment("cli"),
+            capture_output=True,
+            text=True,
+            check=False,
         )
         try:
             return dict(json.loads(done.stdout[done.stdout.index("{") :]))
@@ -146,7 +163,7 @@ class LocalFlower:
         name = f"log-{run_id}"
         with (self.folder / f"{name}.err").open("wb") as errors:
             process = subprocess.Popen(
-                [_program("flwr"), "log", run_id, CONNECTION, "--stream"],
+                [flower_program("flwr"), "log", run_id, CONNECTION, "--stream"],
                 env=self._environment("cli"),
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -173,7 +190,7 @@ class LocalFlower:
     def _start(self, name: str, program: str, *arguments: str) -> None:
         with (self.folder / f"{name}.log").open("wb") as log:
             self.processes[name] = subprocess.Popen(
-                [_program(program), *arguments],
+                [program, *arguments],
                 env=self._environment(name),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -220,7 +237,14 @@ def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
         os.killpg(process.pid, number)
 
 
-def _program(name: str) -> str:
+def flower_program(name: str) -> str:
+    """Path of a program that came with this installation.
+
+    Raises
+    ------
+    RunFailedError
+        There is none.
+    """
     beside = Path(sys.executable).parent / name
     found = str(beside) if beside.exists() else shutil.which(name)
     if not found:

@@ -13,7 +13,7 @@ from flwr.proto.message_pb2 import PushObjectRequest
 from google.protobuf.message import DecodeError
 
 from pfedgp.deploy_local import deploy_local
-from pfedgp.local_processes import LocalFlower, free_ports, write_app
+from pfedgp.local_processes import LocalFlower, flower_program, free_ports, write_app
 from pfedgp_core.aggregation import average
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
@@ -106,7 +106,7 @@ def test_the_app_directory_holds_the_settings_of_the_run(tmp_path: Path) -> None
 
 def test_a_process_that_ends_early_is_reported_with_its_last_words(tmp_path: Path) -> None:
     with LocalFlower(tmp_path) as flower:
-        flower._start("superlink", "flower-superlink", "--no-such-option")
+        flower._start("superlink", flower_program("flower-superlink"), "--no-such-option")
         flower.processes["superlink"].wait(60)
         with pytest.raises(RunFailedError, match=r"superlink ended with exit code 2: .*--no-such-option"):
             flower.check("superlink")

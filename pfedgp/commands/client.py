@@ -1,0 +1,109 @@
+"""``pfedgp client``: one site of a federation, from its own data to an answer to every request of the server."""
+
+import argparse
+import ipaddress
+import os
+from pathlib import Path
+
+from pfedgp.site.plan import SitePlan
+from pfedgp.site.state_folder import StateFolder
+from pfedgp.site.supervisor import Supervisor
+from pfedgp_core.errors import ConfigError, DataError
+
+__all__ = ["add_arguments", "main"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    parser.add_argument("--name", metavar="NAME", help="name of the site, as the server shows it")
+    parser.add_argument("--superlink", required=True, metavar="HOST:PORT", help="the server's fleet port")
+    parser.add_argument("--ca", type=Path, metavar="FILE", help="ca.crt of the server")
+    parser.add_argument("--key", type=Path, metavar="FILE", help="the site's private key, whose .pub the server knows")
+    parser.add_argument("--data", type=Path, metavar="PATH", help="the site's labelled data, as for check-data")
+    parser.add_argument(
+        "--label-column", default="label", metavar="NAME", help="column of a table with the class (default: label)"
+    )
+    parser.add_argument("--state", type=Path, metavar="FOLDER", help="where the site keeps what it must not lose")
+    parser.add_argument("--device", default="auto", metavar="NAME", help="auto, cpu, cuda or cuda:1 (default: auto)")
+    parser.add_argument("--stock", action="store_true", help="run Flower's own SuperNode: slower, and runs any app")
+    parser.add_argument("--insecure", action="store_true", help="plaintext, to a server on this machine only")
+    parser.add_argument(
+        "--partition-id", type=int, metavar="I", help="in place of --data: this part of the run's simulated data set"
+    )
+    parser.add_argument("--num-partitions", type=int, metavar="N", help="parts of the simulated data set")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run the site until it is stopped; 0 after SIGTERM."""
+    plan = _plan(args)
+    folder = StateFolder(Path(plan.state))
+    with folder.locked(), folder.logs() as logger:
+        if args.data is not None:
+            _check_data(args)
+        return Supervisor(plan, folder, logger).run()
+
+
+def _plan(args: argparse.Namespace) -> SitePlan:
+    simulated = args.partition_id is not None or args.num_partitions is not None
+    if simulated == (args.data is not None):
+        raise ConfigError("Give the site's data with --data, or a part of a simulated data set with --partition-id.")
+    if simulated and (args.partition_id is None or args.num_partitions is None):
+        raise ConfigError("--partition-id and --num-partitions go together: give both.")
+    if args.name is None and not simulated:
+        raise ConfigError("The site has no name: give --name, such as --name ward-3.")
+    if args.name is not None and (not args.name.strip() or not args.name.isprintable() or "/" in args.name):
+        raise ConfigError(f"--name {args.name!r} is not a name: give printable text without a slash.")
+    host, port = _address(args.superlink)
+    _check_security(args, host)
+    name = args.name or f"client-{args.partition_id}"
+    state = (args.state.expanduser() if args.state else _default_state(name)).absolute()
+    config: dict[str, str | int] = {"device": args.device, "state": str(state), "site": str(state / "site")}
+    if args.name is not None:
+        config["client-name"] = args.name
+    if simulated:
+        config |= {"partition-id": args.partition_id, "num-partitions": args.num_partitions}
+    else:
+        config |= {"data-path": str(args.data.expanduser().absolute()), "label-column": args.label_column}
+    ca, key = ("" if file is None else str(file.expanduser().absolute()) for file in (args.ca, args.key))
+    return SitePlan(f"{host}:{port}", ca, key, config, str(state), name, args.stock)
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise ConfigError(f"--superlink {text!r} is no address: give HOST:PORT, such as fl.example.org:9092.")
+    return host, int(port)
+
+
+def _check_security(args: argparse.Namespace, host: str) -> None:
+    if args.insecure:
+        if args.ca is not None or args.key is not None:
+            raise ConfigError("--insecure uses neither --ca nor --key: leave out the one or the others.")
+        if not _is_loopback(host):
+            raise ConfigError(f"--insecure is for a server on this machine, not for {host}: give --ca and --key.")
+        return
+    for option, file in (("--ca", args.ca), ("--key", args.key)):
+        if file is None:
+            raise ConfigError(f"{option} is missing: give the file that `pfedgp certs` made on the server.")
+        if not os.access(file.expanduser(), os.R_OK) or not file.expanduser().is_file():
+            raise ConfigError(f"{option} {file} cannot be read: give the path of a file that this user may read.")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _default_state(name: str) -> Path:
+    base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(base).expanduser() / "pfedgp" / "clients" / name
+
+
+def _check_data(args: argparse.Namespace) -> None:
+    from pfedgp_core.own_data import check_data
+
+    report = check_data(args.data, label_column=args.label_column)
+    if not report.trainable:
+        raise DataError(f"{report.problems[0]} See all problems with: pfedgp check-data {args.data}")

@@ -1,0 +1,1 @@
+"""The site's program: a supervisor, Flower's SuperNode under it, and one long-lived worker that trains."""

@@ -1,0 +1,190 @@
+"""The agent: a thread in the SuperNode's process that hands each message to the worker and the reply to the SuperNode.
+
+It does what Flower's SuperExec and a new ``flwr-clientapp`` process do for every message of a stock SuperNode, over
+the same HTTP interface. It runs nothing but the installed app: code that a run brings along is never loaded.
+"""
+
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import httpx
+from flwr.app import Context, Error, Message
+from flwr.common.constant import ErrorCode, SubStatus
+from flwr.proto.runtime_pb2 import AcquireTaskRequest, SendTaskHeartbeatRequest
+from flwr.supercore.constant import TaskType
+from flwr.supercore.interceptors import (
+    RuntimeTokenHttpInterceptor,
+    RuntimeVersionHttpInterceptor,
+    SuperExecAuthHttpInterceptor,
+)
+from flwr.supercore.run import Run
+from flwr.supercore.runtime import RuntimeHttpClient
+from flwr.supercore.task_identity import TaskIdentity
+from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
+
+from pfedgp.site.flower_waits import Waits
+from pfedgp.site.worker_process import WorkerDied, WorkerLate, WorkerProcess, WorkerUnusable
+from pfedgp_core.exchange import CONFIG, ROUND
+
+__all__ = ["Agent", "time_left"]
+
+IDLE = 1.0  # seconds between two looks at a worker that waits
+TRIES = 3
+CLOCK_DIFFERENCE = 5.0  # seconds that a SuperLink lets a node's clock be ahead
+
+logger = logging.getLogger("pfedgp.site")
+
+
+class Agent(threading.Thread):
+    """Serves one SuperNode for as long as its process lives.
+
+    Parameters
+    ----------
+    address : str
+        HOST:PORT of the SuperNode's own HTTP interface, on loopback.
+    secret : bytes
+        Which that interface asks for.
+    worker : WorkerProcess
+    waits : Waits
+    allowed : str
+        App and version that runs must have, as ``publisher/name:version``.
+    report : callable
+        Takes events for the supervisor: a kind and fields.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        secret: bytes,
+        worker: WorkerProcess,
+        waits: Waits,
+        allowed: str,
+        report: Callable[..., Any],
+    ) -> None:
+        super().__init__(name="pfedgp-agent", daemon=True)
+        self._address, self._worker, self._waits, self._allowed, self._report = address, worker, waits, allowed, report
+        protected = frozenset({"/flwr.proto.Runtime/AcquireTask"})
+        self._executor = self._client(
+            "SuperExec", SuperExecAuthHttpInterceptor(master_secret=secret, protected_methods=protected)
+        )
+
+    def run(self) -> None:
+        """Serve until the process ends; what the agent cannot mend ends the process, which is then started anew."""
+        try:
+            self._waits.connected.wait()
+            failures = 0
+            while failures < TRIES:
+                failures = failures + 1 if (reason := self._restart()) else 0
+                if reason and failures == TRIES:
+                    self._report("unusable", reason=reason)
+                elif reason:
+                    time.sleep(IDLE)
+                elif self._waits.task.wait(IDLE):
+                    self._waits.task.clear()
+                    self._look()
+        except Exception:
+            logger.exception("the agent failed")
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def _restart(self) -> str:
+        """Make sure that there is a worker; why there is none, where it does not start."""
+        died = self._worker.pid is not None
+        try:
+            if self._worker.ensure() and died:
+                self._report("problem", text="The worker had ended while it was idle; it was started again.")
+        except WorkerUnusable as error:
+            return str(error)
+        return ""
+
+    def _look(self) -> None:
+        """Take the message that waits, if there is one."""
+        try:
+            task = self._executor.AcquireTask(AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP]))
+        except httpx.HTTPError as error:
+            logger.warning("no task from the SuperNode: %s", error)
+            time.sleep(IDLE)
+            return
+        if task.token:
+            with closing(self._client("flwr-clientapp", RuntimeTokenHttpInterceptor(task.token))) as client:
+                self._serve(client)
+
+    def _serve(self, client: RuntimeHttpClient) -> None:
+        try:
+            message, context, run, _ = pull_task_input(client)
+        except Exception:
+            # The run may have ended meanwhile. If not, the SuperNode itself answers a task that nobody finishes.
+            logger.exception("the message of a task is gone")
+            return
+        began = time.perf_counter()
+        reply, context = self._answer(client, message, context, run)
+        error = (reply.error.reason or "error") if reply.has_error() else ""
+        # Without a reply the SuperNode would wait for ever: where it cannot be stored, this process has to end.
+        push_message(client, reply, context)
+        self._waits.reply.set()
+        push_task_output(client, context, SubStatus.FAILED if error else SubStatus.COMPLETED, error)
+        self._report(
+            "task",
+            what=message.metadata.message_type,
+            round=_round(message),
+            run=str(run.run_id),
+            seconds=time.perf_counter() - began,
+            error=error,
+        )
+
+    def _answer(
+        self, client: RuntimeHttpClient, message: Message, context: Context, run: Run
+    ) -> tuple[Message, Context]:
+        app = f"{run.fab_id}:{run.fab_version}"
+        if app != self._allowed:
+            self._report("problem", text=f"Run {run.run_id} is of the app {app}; only {self._allowed} may run here.")
+            return _error(message, ErrorCode.INVALID_FAB, "app not allowed"), context
+
+        def heartbeat() -> None:
+            try:
+                client.SendTaskHeartbeat(SendTaskHeartbeatRequest())
+            except httpx.HTTPError as error:
+                logger.warning("no heartbeat to the SuperNode: %s", error)
+
+        identity = (TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id)
+        try:
+            return self._worker.call((message, context, identity), time_left(message), heartbeat)
+        except (WorkerDied, WorkerUnusable) as error:
+            self._report("problem", text=f"The worker died: {error}; it is started again.")
+            return _error(message, ErrorCode.CLIENT_APP_CRASHED, "worker died"), context
+        except WorkerLate as error:
+            self._report("problem", text=f"The worker was too slow for the server: {error}; it is started again.")
+            return _error(message, ErrorCode.CLIENT_APP_CRASHED, "worker timed out"), context
+
+    def _client(self, name: str, interceptor: Any) -> RuntimeHttpClient:
+        # No retry invoker: Flower's own interrupts this whole process where the token of a task has expired.
+        return RuntimeHttpClient.from_server_address(
+            server_address=self._address,
+            insecure=True,
+            root_certificates=None,
+            interceptors=[RuntimeVersionHttpInterceptor(component_name=name), interceptor],
+        )
+
+
+def time_left(message: Message) -> float:
+    """Seconds until the server no longer waits for the reply to `message`, at least one."""
+    metadata = message.metadata
+    # The clocks of server and site may differ; the time is never longer than the server's own.
+    by_clock = metadata.created_at + metadata.ttl + CLOCK_DIFFERENCE - time.time()
+    return max(1.0, min(metadata.ttl, by_clock))
+
+
+def _error(message: Message, code: int, reason: str) -> Message:
+    return Message(Error(code=code, reason=reason), reply_to=message)
+
+
+def _round(message: Message) -> int:
+    """The round that a request belongs to; 0 where it has none."""
+    config = message.content.config_records.get(CONFIG) if message.has_content() else None
+    value = None if config is None else config.get(ROUND)
+    return value if isinstance(value, int) else 0

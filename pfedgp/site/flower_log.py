@@ -1,0 +1,34 @@
+"""What the log lines of a SuperNode say about its connection, for Flower's own program and for ours alike."""
+
+import re
+
+__all__ = ["connected_as", "is_lost", "is_recovered", "is_refused", "plain"]
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_NODE = re.compile(r"SuperNode ID: (\d+)")
+
+
+def plain(line: str) -> str:
+    """A line without terminal colours and spaces at its end."""
+    return _COLOUR.sub("", line).rstrip()
+
+
+def connected_as(line: str) -> str:
+    """The node's id, where the line says that it is connected now."""
+    found = _NODE.search(line)
+    return found[1] if found else ""
+
+
+def is_lost(line: str) -> bool:
+    """Whether the line says that the server does not answer, and that the SuperNode goes on trying."""
+    return "Connection attempt failed, retrying in" in line
+
+
+def is_recovered(line: str) -> bool:
+    """Whether the line says that the server answers again."""
+    return "Connection successful after" in line
+
+
+def is_refused(line: str) -> bool:
+    """Whether the line says that the server did not let this key in: not registered, or still in use."""
+    return "[code: 2004]" in line

@@ -1,0 +1,99 @@
+"""A site's state folder: one program at a time, its log, and a file that says which processes run."""
+
+import fcntl
+import json
+import logging
+import logging.handlers
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pfedgp_core.errors import ConfigError
+from server.files import explained
+
+__all__ = ["StateFolder"]
+
+LOG_BYTES, LOG_FILES = 2_000_000, 4
+
+
+class StateFolder:
+    """The folder of one site.
+
+    Parameters
+    ----------
+    path : Path
+        Absolute; made, with its parents, by `locked`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.log_file = path / "logs" / "client.log"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Make the folder this process's own until the block ends, or the process does.
+
+        Raises
+        ------
+        ConfigError
+            Another process has it.
+        ArtefactError
+            The folder cannot be made or written.
+        """
+        with explained(self.path):
+            for folder in (self.path, self.log_file.parent, self.path / "flwr"):
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            lock = (self.path / "lock").open("a+", encoding="ascii")
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                lock.seek(0)
+                raise ConfigError(
+                    f"A client with the state folder {self.path} is running already (process "
+                    f"{lock.read().strip() or 'unknown'}): stop it first, or give this one another --state."
+                ) from None
+            with explained(self.path):
+                lock.truncate(0)
+                lock.write(f"{os.getpid()}\n")
+                lock.flush()
+            yield
+
+    @contextmanager
+    def logs(self) -> Iterator[logging.Logger]:
+        """A logger whose messages go to the log file, and those of level INFO and above to the console as well."""
+        logger = logging.getLogger("pfedgp.site.console")
+        logger.setLevel(logging.DEBUG)
+        logger.propagate = False
+        with explained(self.log_file):
+            kept = logging.handlers.RotatingFileHandler(
+                self.log_file, maxBytes=LOG_BYTES, backupCount=LOG_FILES, encoding="utf-8"
+            )
+        kept.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+        shown = logging.StreamHandler(sys.stdout)
+        shown.setLevel(logging.INFO)
+        shown.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+        handlers: tuple[logging.Handler, ...] = (kept, shown)
+        for handler in handlers:
+            # A full disk or a closed terminal must not end the training.
+            handler.handleError = lambda record: None  # type: ignore[method-assign]
+            logger.addHandler(handler)
+        try:
+            yield logger
+        finally:
+            for handler in handlers:
+                logger.removeHandler(handler)
+                handler.close()
+
+    def write_status(self, status: dict[str, Any]) -> None:
+        """Replace ``client.json``; a disk that is full keeps the former content."""
+        path = self.path / "client.json"
+        partial = path.with_name(".client.json.partial")
+        try:
+            partial.write_text(json.dumps(status, indent=1) + "\n", encoding="utf-8")
+            os.replace(partial, path)
+        except OSError:
+            partial.unlink(missing_ok=True)

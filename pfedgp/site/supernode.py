@@ -1,0 +1,100 @@
+"""The SuperNode's process: Flower's own SuperNode with short waits and an agent, or where that cannot be, unchanged.
+
+Started by the supervisor as ``python -P -m pfedgp.site.supernode PLAN EVENTS PARENT``.
+"""
+
+import json
+import logging
+import os
+import secrets
+import signal
+import sys
+import threading
+from typing import Any
+
+from pfedgp.local_processes import flower_program, free_ports
+from pfedgp.site.flower_waits import fast_rounds_unsupported, shorten_waits
+from pfedgp.site.parent import end_with_parent
+from pfedgp.site.plan import APP, APP_ID, SitePlan
+
+__all__ = ["main"]
+
+
+def main(arguments: list[str]) -> int:
+    """Run the SuperNode until it ends or is asked to."""
+    text, descriptor, parent = arguments
+    end_with_parent(int(parent), signal.SIGTERM)
+    plan, why = SitePlan.from_json(text), ""
+    flags = plan.supernode_arguments(free_ports(1)[0])
+    events = Events(int(descriptor))
+    if not plan.stock and (why := fast_rounds_unsupported()):
+        events.report("stock", reason=why)
+    if plan.stock or why:
+        program = flower_program("flower-supernode")
+        os.execv(program, [program, *flags])
+    return _run(flags, events)
+
+
+class Events:
+    """Lines of JSON to the supervisor."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._file = os.fdopen(descriptor, "w", encoding="utf-8", buffering=1)
+        self._lock = threading.Lock()
+
+    def report(self, kind: str, **fields: Any) -> None:
+        """Tell one event; where the supervisor is gone, nobody is told."""
+        with self._lock:
+            try:
+                self._file.write(json.dumps({"event": kind, **fields}) + "\n")
+            except OSError:
+                return
+
+
+def _run(flags: list[str], events: Events) -> int:
+    # Whatever goes wrong in a thread of Flower, such as its heartbeat, would leave a node that looks alive and is not.
+    threading.excepthook = _end
+    logging.basicConfig(stream=sys.stderr, format="%(levelname)s: %(name)s: %(message)s")
+    from flwr.supernode.cli import flower_supernode
+
+    from pfedgp.site.agent import Agent
+    from pfedgp.site.worker_process import WorkerProcess
+
+    waits = shorten_waits()
+    secret = secrets.token_bytes(32)
+    worker = WorkerProcess(APP, lambda pid: events.report("worker", pid=pid))
+    address = f"127.0.0.1:{flags[flags.index('--port') + 1]}"
+    Agent(address, secret, worker, waits, APP_ID, events.report).start()
+    sys.argv = [
+        *("flower-supernode", *flags),
+        *("--isolation", "process", "--superexec-auth-secret-file", f"/dev/fd/{_pipe(secret)}"),
+    ]
+    code: Any = 1  # by itself it returns only after an error, which it has logged
+    try:
+        flower_supernode()
+    except SystemExit as ending:
+        code = ending.code
+    worker.stop()
+    sys.stderr.flush()
+    # Flower leaves a thread behind that would keep the process.
+    os._exit(code if isinstance(code, int) else 1)
+
+
+def _pipe(content: bytes) -> int:
+    """A file descriptor to read `content` from, once; so the secret is in no file."""
+    readable, writable = os.pipe()
+    os.write(writable, content)
+    os.close(writable)
+    return readable
+
+
+def _end(reason: threading.ExceptHookArgs) -> None:
+    logging.getLogger("pfedgp.site").error(
+        "a thread of the SuperNode failed",
+        exc_info=(reason.exc_type, reason.exc_value or reason.exc_type(), reason.exc_traceback),
+    )
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
