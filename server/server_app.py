@@ -14,6 +14,7 @@ from pfedgp_core.errors import PFedGPError
 from pfedgp_core.exchange import software_versions
 from server.artefacts import RunFolder
 from server.federation import Federation
+from server.object_retry import shorten_object_retry
 from server.outputs import Outputs
 from server.publish import Publication, take_publish, waiting_settings
 
@@ -24,6 +25,7 @@ app = ServerApp()
 def main(grid: Grid, context: Context) -> None:
     """Run the federation that the run config describes, or publish the model that it names."""
     _log_to_console()
+    shorten_object_retry()
     run_config = dict(context.run_config)
     run_config.pop("resume", None)
     outputs, published = Outputs.take(run_config), take_publish(run_config)
