@@ -4,13 +4,15 @@ import torch
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
-from client.messages import answers_errors, read_published, read_request, reply_to
+from client.messages import Request, answers_errors, note_error, read_published, read_request, reply_to
 from client.model import shared_state
+from client.progress import note_progress
 from client.published import onboard_node
-from client.site import load_site
+from client.site import Site, greeting, load_site
+from pfedgp_core.devices import explain_memory
 from pfedgp_core.errors import DataError
 from pfedgp_core.evaluation import evaluate_client
-from pfedgp_core.exchange import OK, SPLITS, EvaluateReply, Hello, TrainReply, software_versions
+from pfedgp_core.exchange import OK, SPLITS, EvaluateReply, TrainReply
 from pfedgp_core.streams import Stream
 from pfedgp_core.update import local_update
 
@@ -25,33 +27,27 @@ app = ClientApp()
 def hello(message: Message, context: Context) -> Message:
     """Say who this client is and what it has."""
     request = read_request(message)
-    site = load_site(request.settings, context.node_config)
-    data = site.data
-    record = Hello(
-        name=data.name,
-        # Where there are no classes the labels are targets, which stay here.
-        classes=tuple(data.train.labels.unique().tolist()) if data.class_names else (),
-        class_names=tuple(data.class_names),
-        n_train=len(data.train.labels),
-        n_validation=len(data.validation.labels),
-        n_test=len(data.test.labels),
-        input_shape=tuple(data.train.inputs.shape[1:]),
-        partition_hash=site.partition_hash,
-        versions=software_versions(),
-        mean=data.mean,
-        std=data.std,
-    )
-    return reply_to(message, record)
+    return reply_to(message, greeting(request.settings, context.node_config, request.spec))
 
 
 @app.train()
 @answers_errors
 def train(message: Message, context: Context) -> Message:
-    """Train the shared weights on this client's data."""
+    """Train the shared weights on this client's data; first evaluate the received ones, where a split is named."""
     request = read_request(message)
-    settings, data = request.settings, load_site(request.settings, context.node_config).data
-    state = shared_state(settings, data, request.shared_vector())
-    result = local_update(state, data.train, settings, Stream(settings.seed, "train", request.round, data.name))
+    settings, site = request.settings, load_site(request.settings, context.node_config, request.spec)
+    data, received = site.data, request.shared_vector()
+    evaluation, evaluation_error = None, ""
+    if request.split:
+        try:
+            # What arrived is the model of the round before.
+            evaluation = _evaluate(request, site, request.round - 1)
+        except Exception as error:
+            evaluation_error = note_error("the evaluation in a train request", error, context)
+    stream = Stream(settings.seed, "train", request.round, data.name, device=site.device)
+    with explain_memory(site.device):
+        state = shared_state(settings, data, received)
+        result = local_update(state, data.train, settings, stream)
     record = TrainReply(
         name=data.name,
         status=result.status,
@@ -60,8 +56,12 @@ def train(message: Message, context: Context) -> Message:
         steps=result.steps,
         counters=dict(result.counters),
         seconds=result.seconds,
+        evaluation=evaluation,
+        evaluation_error=evaluation_error,
     )
-    return reply_to(message, record, state.to_vector() if result.status == OK else None)
+    updated = state.to_vector() if result.status == OK else None
+    note_progress(context.node_config, context.run_id, request.round, received, updated, record)
+    return reply_to(message, record, updated)
 
 
 @app.evaluate()
@@ -69,19 +69,8 @@ def train(message: Message, context: Context) -> Message:
 def evaluate(message: Message, context: Context) -> Message:
     """Fit the personal classifier under the received weights and measure it on validation or test data."""
     request = read_request(message)
-    if request.split not in SPLITS:
-        raise DataError(f"The server asks for the split {request.split!r}; known are {' and '.join(SPLITS)}.")
-    settings, data = request.settings, load_site(request.settings, context.node_config).data
-    state = shared_state(settings, data, request.shared_vector())
-    stream = Stream(settings.seed, "evaluate", request.split, request.round, data.name)
-    if request.split == "validation":
-        result = evaluate_client(state, data.train, data.validation, settings, stream)
-    else:
-        result = evaluate_client(state, data.train, data.test, settings, stream, validation=data.validation)
-    record = EvaluateReply(
-        data.name, request.split, result.sums, dict(result.counters), result.seconds, result.calibration
-    )
-    return reply_to(message, record)
+    site = load_site(request.settings, context.node_config, request.spec)
+    return reply_to(message, _evaluate(request, site, request.round))
 
 
 @app.query("onboard")
@@ -89,3 +78,20 @@ def evaluate(message: Message, context: Context) -> Message:
 def onboard(message: Message, context: Context) -> Message:
     """Make this site's personal classifier from a published model and the site's own data, which both stay here."""
     return reply_to(message, onboard_node(read_published(message), context.node_config))
+
+
+def _evaluate(request: Request, site: Site, model_round: int) -> EvaluateReply:
+    """The personal classifier under the received weights, which round `model_round` made, on the split asked for."""
+    if request.split not in SPLITS:
+        raise DataError(f"The server asks for the split {request.split!r}; known are {' and '.join(SPLITS)}.")
+    settings, data = request.settings, site.data
+    stream = Stream(settings.seed, "evaluate", request.split, model_round, data.name, device=site.device)
+    with explain_memory(site.device):
+        state = shared_state(settings, data, request.shared_vector())
+        if request.split == "validation":
+            result = evaluate_client(state, data.train, data.validation, settings, stream)
+        else:
+            result = evaluate_client(state, data.train, data.test, settings, stream, validation=data.validation)
+    return EvaluateReply(
+        data.name, request.split, result.sums, dict(result.counters), result.seconds, result.calibration
+    )

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from pfedgp_core.class_ids import to_split
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
-from pfedgp_core.own_data import read_samples, split_paths, to_split
+from pfedgp_core.own_data import read_samples, split_paths
 from pfedgp_core.own_samples import counted, few
 from pfedgp_core.samples import Split
 from pfedgp_core.saved_site import SavedSite, is_site

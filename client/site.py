@@ -1,26 +1,40 @@
 """The data of the site that this process serves: its part of a simulated data set, or its own."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
+import torch
+
+from client.own_site import OwnSite, Source, own_site
+from pfedgp_core.class_ids import map_classes
 from pfedgp_core.config import Settings
-from pfedgp_core.datasets import ClientData
+from pfedgp_core.data_spec import DataSpec, class_list
+from pfedgp_core.datasets import ClientData, TensorSplit
+from pfedgp_core.devices import choose_device
 from pfedgp_core.errors import ConfigError, DataError
+from pfedgp_core.exchange import Hello, software_versions
 from pfedgp_core.simulated import simulated_client, simulated_partition
 
-__all__ = ["Site", "load_site"]
+__all__ = ["Site", "greeting", "load_site"]
+
+logger = logging.getLogger("pfedgp.client")
+
+CACHED_CLIENTS = 16
 
 
 @dataclass(frozen=True)
 class Site:
-    """A client's data, and the hash of the partition it is a part of (empty for a site's own data)."""
+    """A client's data, the hash of the partition it is a part of (empty for a site's own data), and where they are."""
 
     data: ClientData
     partition_hash: str
+    device: torch.device
 
 
-def load_site(settings: Settings, node_config: Mapping[str, Any]) -> Site:
+def load_site(settings: Settings, node_config: Mapping[str, Any], spec: DataSpec | None = None) -> Site:
     """Load the data of the node that this process serves; what was loaded once stays in memory.
 
     Parameters
@@ -28,20 +42,108 @@ def load_site(settings: Settings, node_config: Mapping[str, Any]) -> Site:
     settings : Settings
         Of the run; name the data set and its partition in a simulation.
     node_config : mapping
-        Of the Flower node. ``partition-id`` and ``num-partitions`` make it a part of a simulation; ``client-name``
-        names the client, by default its part of the partition does.
+        Of the Flower node. ``data-path`` gives the site its own data (`own_site`); ``partition-id`` and
+        ``num-partitions`` make it a part of a simulation, whose partition names the client unless ``client-name`` does.
+        ``device`` is where the data and the model are.
+    spec : DataSpec, optional
+        Classes, shape and normalisation of the federation, which a site with data of its own needs.
 
     Raises
     ------
     ConfigError
-        The simulation's number of nodes does not fit the run's number of clients.
+        The simulation's number of nodes does not fit the run's number of clients, or there is no such device.
     DataError
-        The data cannot be loaded, or the node has none.
+        The data cannot be loaded or do not fit the federation, or the node has none.
+    ArtefactError
+        The kept split of a site's own data is damaged.
     """
+    device = choose_device(str(node_config.get("device", "auto")))
+    if has_own_data(node_config):
+        if spec is None:
+            raise DataError(
+                "The server's request does not describe the federation's data: run the same pfedgp version on both "
+                "sides."
+            )
+        return Site(own_site(Source.of(settings, node_config)).loaded().data(spec, device), "", device)
+    index = _partition_id(settings, node_config)
+    data = _simulated(settings, index, device)
+    name = str(node_config.get("client-name", data.name))
+    return Site(replace(data, name=name), simulated_partition(settings).hash, device)
+
+
+def greeting(settings: Settings, node_config: Mapping[str, Any], spec: DataSpec | None = None) -> Hello:
+    """Say who this client is and what it has; data of its own are read again if their files changed.
+
+    A site that has a class which the federation lacks says so in its own log, and its hello says so to the server.
+
+    Parameters
+    ----------
+    settings, node_config
+        As for `load_site`, which raises alike.
+    spec : DataSpec, optional
+        Of a federation that trains already.
+    """
+    if has_own_data(node_config):
+        choose_device(str(node_config.get("device", "auto")))
+        own = own_site(Source.of(settings, node_config)).refresh()
+        _warn_of_strange_classes(own, spec.class_names if spec else class_list(settings.class_names))
+        return _hello_of(own)
+    site = load_site(settings, node_config, spec)
+    data = site.data
+    return Hello(
+        name=data.name,
+        # Where there are no classes the labels are targets, which stay here.
+        classes=tuple(data.train.labels.unique().tolist()) if data.class_names else (),
+        class_names=tuple(data.class_names),
+        n_train=len(data.train.labels),
+        n_validation=len(data.validation.labels),
+        n_test=len(data.test.labels),
+        input_shape=tuple(data.train.inputs.shape[1:]),
+        partition_hash=site.partition_hash,
+        versions=software_versions(),
+        mean=data.mean,
+        std=data.std,
+    )
+
+
+def has_own_data(node_config: Mapping[str, Any]) -> bool:
+    """Whether the node has data of its own."""
+    return bool(str(node_config.get("data-path", "")).strip())
+
+
+def _hello_of(own: OwnSite) -> Hello:
+    position = {name: i for i, name in enumerate(own.class_names)}
+    return Hello(
+        name=own.source.name,
+        classes=tuple(sorted({position[name] for name in own.trained_classes})),
+        class_names=own.class_names,
+        n_train=own.count("train"),
+        n_validation=own.count("validation"),
+        n_test=own.count("test"),
+        input_shape=own.input_shape,
+        partition_hash="",
+        versions=software_versions(),
+        mean=own.mean,
+        std=own.std,
+    )
+
+
+def _warn_of_strange_classes(own: OwnSite, class_names: tuple[str, ...]) -> None:
+    if not class_names or not own.class_names:
+        return
+    try:
+        map_classes(own.class_names, class_names)
+    except DataError as error:
+        logger.warning("this site cannot take part: %s", error)
+
+
+def _partition_id(settings: Settings, node_config: Mapping[str, Any]) -> int:
+    """The node's part of the simulated data set."""
     if "partition-id" not in node_config:
         raise DataError(
-            "This node has no data: start it with --node-config 'partition-id=0 num-partitions=2' for its part of a "
-            "simulated data set; a site's own data (data-path) is not supported by this version."
+            'This node has no data: start it with --node-config \'client-name="ward-3" data-path="/data/ward-3"\' '
+            "for data of its own, or with --node-config 'partition-id=0 num-partitions=2' for a part of a simulated "
+            "data set."
         )
     index, nodes = node_config["partition-id"], node_config.get("num-partitions")
     if nodes != settings.participants:
@@ -53,6 +155,15 @@ def load_site(settings: Settings, node_config: Mapping[str, Any]) -> Site:
         raise ConfigError(
             f"partition-id = {index} is out of range; give each node one of 0 to {settings.participants - 1}."
         )
-    data = simulated_client(settings, int(index))
-    name = str(node_config.get("client-name", data.name))
-    return Site(replace(data, name=name), simulated_partition(settings).hash)
+    return int(index)
+
+
+@lru_cache(maxsize=CACHED_CLIENTS)
+def _simulated(settings: Settings, index: int, device: torch.device) -> ClientData:
+    """A simulated client's data on a device; on a CPU the tensors are those that all runs share."""
+    data = simulated_client(settings, index)
+
+    def moved(split: TensorSplit) -> TensorSplit:
+        return TensorSplit(split.inputs.to(device), split.labels.to(device))
+
+    return replace(data, train=moved(data.train), validation=moved(data.validation), test=moved(data.test))

@@ -1,11 +1,12 @@
 """The report of ``pfedgp check-data``: classes, counts, shapes, and everything that is wrong with a site's data."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pfedgp_core.own_samples import Findings, Samples, counted, few, shape_text
 
-__all__ = ["DataReport", "SplitReport", "report_on"]
+__all__ = ["DataReport", "SplitReport", "note_repeated", "report_on"]
 
 
 @dataclass(frozen=True)
@@ -88,3 +89,33 @@ def report_on(split: str, samples: Samples | None, findings: Findings) -> SplitR
     shape = None if samples is None else samples.inputs.shape[1:]
     usable = 0 if samples is None else len(samples)
     return SplitReport(split, findings.kind, usable, ordered, shape, tuple(findings.problems), tuple(remarks))
+
+
+def note_repeated(parts: Mapping[str, Samples], findings: Mapping[str, Findings]) -> None:
+    """Note inputs that occur again: with another class, which is contradictory, or in a part that must not share any.
+
+    Parameters
+    ----------
+    parts : mapping of split to Samples
+    findings : mapping of split to Findings
+        Receives the remarks.
+    """
+    seen: dict[bytes, str] = {}
+    for split, samples in parts.items():
+        keys = [] if samples.digests is None else [row.tobytes() for row in samples.digests]
+        labels: dict[bytes, set[str]] = {}
+        for key, label in zip(keys, samples.labels or (), strict=False):
+            labels.setdefault(key, set()).add(label)
+        torn = [names for names in labels.values() if len(names) > 1]
+        if torn:
+            findings[split].remark(
+                f"Equal inputs with different classes: {counted(len(torn), 'input')} (such as one in "
+                f"{few(sorted(torn[0]))}); one of the labels may be wrong."
+            )
+        shared = Counter(seen[key] for key in set(keys) if key in seen)
+        for other, count in sorted(shared.items()):
+            findings[split].remark(
+                f"In {other} too: {counted(count, 'input')} of {split}, on which every measure is too good; remove the "
+                "repeated ones."
+            )
+        seen |= {key: split for key in set(keys) - seen.keys()}

@@ -7,32 +7,36 @@ folder                                 a folder of images per class
 ``.npz``                               ``inputs`` (or images, x, features), ``labels`` (or y), optional ``class_names``
 ``.csv``                               a line of column names, a row per sample, a column for the class
 ``.parquet``, ``.pq``                  the same
+name of a built-in data set            digits, cifar10, cifar100, cinic10, diabetes (see `builtin_samples`)
 folder with ``train`` and, optionally  any of these per split: folders, or files such as ``train.npz``
 ``validation`` and ``test``
 =====================================  =================================================================================
-
-A label that is an integer is a position in the federation's list of classes, unless that list itself consists of such
-names.
 """
 
-import difflib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from pfedgp_core.array_file import load_npz
-from pfedgp_core.data_check import DataReport, report_on
-from pfedgp_core.data_spec import normal_class
-from pfedgp_core.errors import DataError
-from pfedgp_core.image_folder import has_images, load_image_folder
-from pfedgp_core.own_samples import Findings, Samples, Wanted, few, shape_text
-from pfedgp_core.samples import Split
+from pfedgp_core.class_ids import map_classes
+from pfedgp_core.data_check import DataReport, note_repeated, report_on
+from pfedgp_core.datasets import DATASETS, load_dataset
+from pfedgp_core.errors import ConfigError, DataError
+from pfedgp_core.image_folder import fit_arrays, has_images, load_image_folder
+from pfedgp_core.own_samples import Findings, Samples, Wanted, input_digests, shape_text
 from pfedgp_core.tables import load_csv, load_parquet
 
-__all__ = ["Samples", "check_data", "map_classes", "read_samples", "read_splits", "split_paths", "to_split"]
+__all__ = [
+    "Samples",
+    "builtin_samples",
+    "check_data",
+    "fingerprint",
+    "read_samples",
+    "read_splits",
+    "split_paths",
+]
 
 SPLITS = ("train", "validation", "test")
+_WITHOUT_FILES = ("digits", "diabetes")
 _SPLIT_NAMES = {
     "train": "train",
     "validation": "validation",
@@ -116,53 +120,59 @@ def read_splits(
     }
 
 
-def map_classes(names: Sequence[str], class_names: Sequence[str]) -> np.ndarray:
-    """Class ids of labels, by name or, where they are integers and no class has such a name, by position.
+def builtin_samples(name: str, root: str = "", input_shape: tuple[int, ...] | None = None) -> dict[str, Samples]:
+    """The parts of a built-in data set, as if they were a site's own.
 
     Parameters
     ----------
-    names : sequence of str, length N
-    class_names : sequence of str
-        The federation's classes.
+    name : str
+        One of ``DATASETS``.
+    root : str
+        Folder of a data set that has files.
+    input_shape : tuple of int, optional
+        Shape to which images are resized.
 
-    Returns
-    -------
-    numpy.ndarray, int64 [N]
+    Raises
+    ------
+    ConfigError
+        A folder for a data set that needs none.
+    DataError
+        The files are missing or damaged, or the inputs cannot be brought to the shape.
+    """
+    if root and name in _WITHOUT_FILES:
+        raise ConfigError(f"The data set {name!r} needs no files: leave out data-root = {root!r}.")
+    dataset = load_dataset(name, root)
+    parts = {}
+    for part, split in dataset.splits().items():
+        names = dataset.class_names
+        labels = [names[label] for label in split.labels.tolist()] if names else map(repr, split.labels.tolist())
+        findings = Findings()
+        images = split.inputs.ndim == 4
+        inputs = fit_arrays(split.inputs, Wanted(input_shape, resize=True), findings) if images else split.inputs
+        if inputs is None:
+            raise DataError(findings.problems[0])
+        ids = tuple(str(i + 1) for i in range(len(split)))
+        parts[part] = Samples(inputs, ids, tuple(labels), digests=input_digests(split.inputs))
+    return parts
+
+
+def fingerprint(path: str | Path) -> tuple[tuple[str, int, int], ...]:
+    """Names, sizes and times of change of all files at a path; another one when the data may have changed.
 
     Raises
     ------
     DataError
-        A class that the federation does not have.
+        There is nothing at the path, or it cannot be looked at.
     """
-    known = {normal_class(name): i for i, name in enumerate(class_names)}
-    distinct = sorted(set(names))
-    if all(map(_is_integer, distinct)) and not any(map(_is_integer, known)):
-        known = {str(i): i for i in range(len(class_names))}
-        ids = {name: known.get(str(int(name)), -1) for name in distinct}
-    else:
-        ids = {name: known.get(normal_class(name), -1) for name in distinct}
-    unknown = [name for name in distinct if ids[name] < 0]
-    if unknown:
-        near = difflib.get_close_matches(unknown[0], list(class_names), n=1)
-        hint = f"did you mean {near[0]!r}?" if near else "rename it, or leave its samples out."
-        raise DataError(
-            f"The class {unknown[0]!r} is none of the federation's {len(class_names)} classes "
-            f"({few(class_names, 10)}): {hint}"
-        )
-    return np.array([ids[name] for name in names], dtype=np.int64)
-
-
-def to_split(samples: Samples, class_names: Sequence[str]) -> Split:
-    """Samples with the federation's class ids.
-
-    Raises
-    ------
-    DataError
-        A class that the federation does not have, or samples without classes.
-    """
-    if samples.labels is None:
-        raise DataError("The samples have no classes: give labelled data.")
-    return Split(samples.inputs, map_classes(samples.labels, class_names))
+    path = Path(path).expanduser()
+    try:
+        files = [path] if not path.is_dir() else [file for file in path.rglob("*") if file.is_file()]
+        looks = [(file, file.stat()) for file in files]
+    except FileNotFoundError:
+        raise _nothing_at(path) from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror}): check the path and its rights.") from error
+    return tuple(sorted((str(file), look.st_size, look.st_mtime_ns) for file, look in looks))
 
 
 def check_data(
@@ -171,6 +181,7 @@ def check_data(
     label_column: str = "label",
     class_names: Sequence[str] | None = None,
     input_shape: tuple[int, ...] | None = None,
+    data_root: str = "",
 ) -> DataReport:
     """Look at everything and report all that is wrong, instead of raising at the first problem.
 
@@ -182,30 +193,32 @@ def check_data(
         The federation's classes, to compare with.
     input_shape : tuple of int, optional
         The shape that the model takes, to compare with.
+    data_root : str
+        Folder of a built-in data set, where `path` is the name of one.
 
     Raises
     ------
+    ConfigError
+        A folder for a built-in data set that needs none, or for other data.
     DataError
         There is nothing at the path, or nothing that a reader knows.
     """
-    path = Path(path).expanduser()
-    parts = split_paths(path)
-    reports = []
-    for split, part in (parts or {"": path}).items():
-        findings = Findings()
-        samples = None
-        try:
-            samples = _read(part, Wanted(input_shape, label_column=label_column), findings)
-            if samples is not None and class_names is not None and samples.labels is not None:
-                map_classes(samples.labels, class_names)
-        except DataError as error:
-            if not part.exists() or _unknown_kind(part):
-                raise
-            findings.problem(str(error))
-        if samples is not None and input_shape is not None and samples.inputs.shape[1:] != input_shape:
-            findings.problem(f"The model takes inputs of shape {shape_text(input_shape)}.")
-        reports.append(report_on(split, samples, findings))
-    return DataReport(str(path), tuple(reports))
+    found: dict[str, tuple[Samples | None, Findings]] = {}
+    if str(path) in DATASETS:
+        kind = f"built-in data set {path}"
+        found = {split: (own, Findings(kind)) for split, own in builtin_samples(str(path), data_root).items()}
+    elif data_root:
+        raise ConfigError(f"A data root goes with the name of a built-in data set, not with {path}: leave it out.")
+    else:
+        path = Path(path).expanduser()
+        for split, part in (split_paths(path) or {"": path}).items():
+            found[split] = _looked_at(part, Wanted(input_shape, label_column=label_column))
+    for samples, findings in found.values():
+        if samples is not None:
+            _compare(samples, findings, class_names, input_shape)
+    parts = {split: samples for split, (samples, _) in found.items() if samples is not None}
+    note_repeated(parts, {split: findings for split, (_, findings) in found.items()})
+    return DataReport(str(path), tuple(report_on(split, *both) for split, both in found.items()))
 
 
 def split_paths(path: Path) -> dict[str, Path] | None:
@@ -231,13 +244,35 @@ def split_paths(path: Path) -> dict[str, Path] | None:
     return {split: found[split] for split in SPLITS if split in found} if "train" in found else None
 
 
+def _looked_at(path: Path, wanted: Wanted) -> tuple[Samples | None, Findings]:
+    """What is usable at a path, and all that is wrong there."""
+    findings = Findings()
+    try:
+        return _read(path, wanted, findings), findings
+    except DataError as error:
+        if not path.exists() or _unknown_kind(path):
+            raise
+        findings.problem(str(error))
+        return None, findings
+
+
+def _compare(
+    samples: Samples, findings: Findings, class_names: Sequence[str] | None, input_shape: tuple[int, ...] | None
+) -> None:
+    if class_names is not None and samples.labels is not None:
+        try:
+            map_classes(samples.labels, class_names)
+        except DataError as error:
+            findings.problem(str(error))
+    if input_shape is not None and samples.inputs.shape[1:] != input_shape:
+        findings.problem(f"The model takes inputs of shape {shape_text(input_shape)}.")
+
+
 def _read(path: Path, wanted: Wanted, findings: Findings) -> Samples | None:
     if path.is_dir():
         return load_image_folder(path, wanted, findings)
     if not path.exists():
-        raise DataError(
-            f"There is nothing at {path}: give the path of a folder of images, a .npz, .csv or .parquet file."
-        )
+        raise _nothing_at(path)
     if _unknown_kind(path):
         raise DataError(
             f"{path} is of no known kind: give a folder of images by class, or a file that ends in "
@@ -247,8 +282,10 @@ def _read(path: Path, wanted: Wanted, findings: Findings) -> Samples | None:
 
 
 def _unknown_kind(path: Path) -> bool:
-    return path.is_file() and path.suffix.lower() not in _READERS
+    if path.is_dir():
+        return False
+    return not path.is_file() or path.suffix.lower() not in _READERS  # a device or pipe is no file
 
 
-def _is_integer(text: str) -> bool:
-    return text.isascii() and text.isdecimal()
+def _nothing_at(path: Path) -> DataError:
+    return DataError(f"There is nothing at {path}: give the path of a folder of images, a .npz, .csv or .parquet file.")

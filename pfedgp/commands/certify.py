@@ -87,7 +87,7 @@ def _check(args: argparse.Namespace) -> None:
 
 def _pac_bayes(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
     from pfedgp_core.certificate import NoCertificateError, certify_classifier
-    from pfedgp_core.own_data import map_classes
+    from pfedgp_core.class_ids import map_classes
 
     if site.took_part:
         raise NoCertificateError(
@@ -121,9 +121,10 @@ def _pac_bayes(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
 
 def _held_out(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
     from pfedgp_core.certificate import NoCertificateError
+    from pfedgp_core.class_ids import to_split
     from pfedgp_core.errors import DataError
     from pfedgp_core.held_out import certify_held_out
-    from pfedgp_core.own_data import read_samples, to_split
+    from pfedgp_core.own_data import read_samples
     from pfedgp_core.site_samples import sample_digests
 
     samples = read_samples(

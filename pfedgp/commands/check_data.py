@@ -9,7 +9,12 @@ __all__ = ["add_arguments", "main"]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
     parser.add_argument(
-        "path", type=Path, metavar="PATH", help="folder of images by class, .npz, .csv, .parquet, or a folder of splits"
+        "path",
+        metavar="PATH",
+        help="folder of images by class, .npz, .csv, .parquet, a folder of splits, or the name of a built-in data set",
+    )
+    parser.add_argument(
+        "--data-root", default="", metavar="FOLDER", help="folder of a built-in data set that has files"
     )
     parser.add_argument(
         "--label-column", default="label", metavar="NAME", help="column of a table with the class (default: label)"
@@ -32,6 +37,12 @@ def main(args: argparse.Namespace) -> int:
 
         model = read_model(args.model)
         names, shape = model.class_names, model.input_shape
-    report = check_data(args.path, label_column=args.label_column, class_names=names, input_shape=shape)
+    report = check_data(
+        args.path,
+        label_column=args.label_column,
+        class_names=names,
+        input_shape=shape,
+        data_root=args.data_root,
+    )
     print(report.text())
     return 0 if report.trainable else 1

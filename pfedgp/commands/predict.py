@@ -116,7 +116,7 @@ def _summarise(
 
 def _accuracy(site: "SavedSite", samples: "Samples", prediction: "Prediction") -> float | None:
     """Share of right answers; None where the data have no labels, or others than the federation's."""
-    from pfedgp_core.own_data import map_classes
+    from pfedgp_core.class_ids import map_classes
 
     if samples.labels is None or not all(samples.labels):
         return None

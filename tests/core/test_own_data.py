@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from pfedgp_core.class_ids import map_classes, to_split
 from pfedgp_core.errors import DataError
-from pfedgp_core.own_data import check_data, map_classes, read_samples, read_splits, to_split
+from pfedgp_core.own_data import check_data, read_samples, read_splits
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (6, 8, 6), dtype=np.uint8)
 NAMES = ["cat", "cat", "cat", "dog", "dog", "dog"]

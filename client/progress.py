@@ -1,0 +1,71 @@
+"""What this site did last, in a file under its state folder, for people and ``pfedgp doctor``; training never reads it.
+
+A killed site loses nothing: its personal classifier is a function of the shared model, which comes with every request,
+and of the training part of its data, which the kept split decides. So this file is no state to resume from.
+"""
+
+import hashlib
+import json
+import logging
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pfedgp_core.errors import ArtefactError
+from pfedgp_core.exchange import TrainReply
+from pfedgp_core.whole_file import write_whole
+
+__all__ = ["PROGRESS_FILE", "note_progress"]
+
+logger = logging.getLogger("pfedgp.client")
+
+SCHEMA = 1
+PROGRESS_FILE = "progress.json"
+
+
+def note_progress(
+    node_config: Mapping[str, Any],
+    run_id: int,
+    round: int,
+    received: np.ndarray,
+    sent: np.ndarray | None,
+    reply: TrainReply,
+) -> None:
+    """Replace the file after a training request; without a ``state`` folder there is none.
+
+    A failure to write it is a warning in the site's log: the round does not depend on it.
+
+    Parameters
+    ----------
+    node_config : mapping
+        Of the Flower node.
+    run_id, round : int
+        Of the request.
+    received, sent : numpy.ndarray, float32 [P]
+        The shared vectors; `sent` is None where there was no update.
+    reply : TrainReply
+    """
+    state = str(node_config.get("state", "")).strip()
+    if not state:
+        return
+    about = {
+        "schema_version": SCHEMA,
+        "run": str(run_id),  # beyond what JSON readers keep of a number
+        "round": round,
+        "received_sha256": _sha256(received),
+        "sent_sha256": None if sent is None else _sha256(sent),
+        "status": reply.status,
+        "n_train": reply.n_train,
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+    try:
+        write_whole(Path(state).expanduser() / PROGRESS_FILE, json.dumps(about, indent=2) + "\n")
+    except ArtefactError as error:
+        logger.warning("the progress of round %d is not on disk: %s", round, error)
+
+
+def _sha256(vector: np.ndarray) -> str:
+    return hashlib.sha256(np.ascontiguousarray(vector, dtype=np.float32).tobytes()).hexdigest()
