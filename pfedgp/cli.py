@@ -71,6 +71,11 @@ VERBS = {
         "run one site of a deployment on its own data",
         "pfedgp client --name ward-3 --superlink fl.example.org:9092 --ca ca.crt --key ward-3 --data ward-3/images",
     ),
+    "doctor": Verb(
+        "pfedgp.commands.doctor",
+        "find out why a site or a server of a deployment does not work, with a remedy for each problem",
+        "pfedgp doctor --superlink fl.example.org:9092 --ca ca.crt --key ward-3 --state state --data ward-3/images",
+    ),
     "report": Verb(
         "pfedgp.commands.report",
         "write one HTML file about a run: accuracy, calibration, every client",

@@ -1,14 +1,19 @@
-"""A signed call at the Fleet port that tells whether the clock and the key are accepted, and changes nothing.
+"""Signed calls at the Fleet port that tell whether clock and key are accepted, and that change nothing.
 
-The call asks to activate the site with a heartbeat interval of 0 s. Flower 1.39 looks at a request in this order:
-the signature (made with the key that the request itself names), the signed time, the version of Flower, the
-registration of the key, and only then the interval, which it refuses before it activates anything. So the refusal
-tells what the server thinks of everything before. (Should a later version not refuse it, the site would count as
-connected for 0 s.) Whether a node with this key is connected at the moment is not told to anyone but that node.
+Flower 1.39 looks at a call in this order: its signature (made with the key that the call itself names), the time that
+was signed, the id of the node, and then what the call asks for. The two calls below are refused on the way:
+
+* Pulling messages as the node 0 is refused because of the node's id, which no key belongs to. So it tells about the
+  clock alone, for every key, and leaves no line in the server's log.
+* Activating with a heartbeat interval of 0 s is refused because of the interval, but only after the key was looked up,
+  and before anything is activated. So it tells whether the key is registered. (Should another version not refuse it,
+  the node would count as connected for 0 s.) The server logs it as an error, with the public key.
+
+Whether a node is connected is told to nobody but that node itself.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -67,7 +72,7 @@ class FleetCall:
         from flwr.proto.fleet_pb2_grpc import FleetStub
         from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 
-        self._call = FleetStub(channel).ActivateNode
+        self._stub = FleetStub(channel)
         self._address, self._key, self._deadline = address, key, deadline
         self._public_key = public_key_to_bytes(key.public_key())
 
@@ -79,7 +84,10 @@ class FleetCall:
         ProblemError
             The server refuses the call for another reason, among them the clock.
         """
-        code, status, details = self._ask(0.0)
+        from flwr.proto.fleet_pb2 import ActivateNodeRequest
+
+        request = ActivateNodeRequest(public_key=self._public_key, heartbeat_interval=0.0)
+        code, status, details = self._ask(self._stub.ActivateNode, request, 0.0)
         if _wrong_time(status, details):
             raise self._clock_problem()
         if code in (UNKNOWN_KEY, KNOWN_KEY):
@@ -105,14 +113,19 @@ class FleetCall:
         return Check("clock", off, problem)
 
     def _accepts(self, shift: float) -> bool:
-        _, status, details = self._ask(shift)
-        return not _wrong_time(status, details)
+        from flwr.proto.fleet_pb2 import PullMessagesRequest
+        from flwr.proto.node_pb2 import Node
 
-    def _ask(self, shift: float) -> tuple[int | None, str, str]:
+        request = PullMessagesRequest(node=Node(node_id=0))
+        code, status, details = self._ask(self._stub.PullMessages, request, shift)
+        if status == "UNAUTHENTICATED":
+            return not _wrong_time(status, details)
+        raise self._explained(code, status, details)
+
+    def _ask(self, method: Callable[..., Any], request: Any, shift: float) -> tuple[int | None, str, str]:
         """Make one call with a shifted time; return Flower's error code, gRPC's status and its details."""
         import grpc
         from flwr.common.constant import PUBLIC_KEY_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER
-        from flwr.proto.fleet_pb2 import ActivateNodeRequest
         from flwr.supercore.error import FlowerError
         from flwr.supercore.primitives.asymmetric import sign_message
         from flwr.supercore.runtime_version_compatibility import RuntimeVersionMetadata
@@ -124,9 +137,8 @@ class FleetCall:
             (SIGNATURE_HEADER, sign_message(self._key, signed.encode("ascii"))),
             *RuntimeVersionMetadata.from_local_component("SuperNode").as_metadata(),
         )
-        request = ActivateNodeRequest(public_key=self._public_key, heartbeat_interval=0.0)
         try:
-            self._call(request, metadata=metadata, timeout=self._deadline.left(CALL_SECONDS))
+            method(request, metadata=metadata, timeout=self._deadline.left(CALL_SECONDS))
         except grpc.RpcError as error:
             told = FlowerError.from_json(error.details())
             if told is None:

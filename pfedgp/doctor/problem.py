@@ -1,11 +1,12 @@
 """What the doctor finds: a problem is a sentence with its remedy, a check is one line of the report."""
 
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 from pfedgp_core.errors import PFedGPError
 
-__all__ = ["Check", "Deadline", "Problem", "ProblemError"]
+__all__ = ["Check", "Deadline", "Problem", "ProblemError", "checked"]
 
 
 class Problem(NamedTuple):
@@ -18,7 +19,7 @@ class Problem(NamedTuple):
     sentence : str
         What is wrong.
     remedy : str
-        What to do about it.
+        What to do about it; empty where the sentence says it.
     lasting : bool
         Whether waiting does not help, because someone has to change something.
     warning : bool
@@ -34,7 +35,7 @@ class Problem(NamedTuple):
     @property
     def text(self) -> str:
         """Sentence and remedy."""
-        return f"{self.sentence} {self.remedy}"
+        return f"{self.sentence} {self.remedy}".strip()
 
 
 class ProblemError(PFedGPError):
@@ -74,6 +75,16 @@ class Check(NamedTuple):
         """The check for a person, on one line."""
         said = self.fact if self.problem is None else self.problem.text
         return f"{self.status:<8} {self.topic}: {said}"
+
+
+def checked(topic: str, look: Callable[[], Check], code: str = "") -> Check:
+    """Return what `look` finds; an error of the product that it raises becomes a problem, under `code` or the topic."""
+    try:
+        return look()
+    except ProblemError as error:
+        return Check(topic, "", error.problem)
+    except PFedGPError as error:
+        return Check(topic, "", Problem(code or topic, str(error), "", lasting=True))
 
 
 class Deadline:

@@ -1,13 +1,14 @@
 """From an address to a TCP connection, and where that ends: the name, the route, the firewall or the port."""
 
 import errno
-import re
 import socket
 import threading
 from typing import Any, NamedTuple
 
 from pfedgp.doctor.problem import Deadline, ProblemError
 from pfedgp.doctor.proxy import open_tunnel, proxy_for
+from pfedgp.operator import addresses
+from pfedgp_core.errors import ConfigError
 
 __all__ = ["FLEET_PORT", "Address", "connect", "parse_address"]
 
@@ -22,7 +23,7 @@ class Address(NamedTuple):
     port: int
 
     def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return addresses.join(self.host, self.port)
 
 
 def parse_address(text: str) -> Address:
@@ -33,14 +34,14 @@ def parse_address(text: str) -> Address:
     ProblemError
         It is something else.
     """
-    found = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([^\[\]:/\s]+)):(\d{1,5})", text.strip())
-    if found is None or not 0 < int(found[3]) < 65536:
+    try:
+        return Address(*addresses.parse_address(text, "address"))
+    except ConfigError:
         raise ProblemError(
             "address",
             f"{text!r} is not an address.",
             f"Give HOST:PORT, such as fl.example.org:{FLEET_PORT}, without https:// and without a path.",
-        )
-    return Address(found[1] or found[2], int(found[3]))
+        ) from None
 
 
 def connect(address: Address, deadline: Deadline) -> socket.socket:

@@ -1,11 +1,12 @@
 """A site's way to the server, step by step: address, key, port, TLS, clock, registration."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from pfedgp.doctor.fleet_call import fleet_call
 from pfedgp.doctor.keys import check_key, read_key
-from pfedgp.doctor.problem import Check, Deadline, Problem, ProblemError
+from pfedgp.doctor.problem import Check, Deadline, Problem, ProblemError, checked
 from pfedgp.doctor.reach import connect, parse_address
 from pfedgp.doctor.tls import check_authority, check_plaintext, check_tls
 
@@ -63,11 +64,11 @@ def check_connection(
     """
     deadline = Deadline(timeout)
     if key is not None:
-        found = _checked("key", check_key, key)
+        found = checked("key", partial(check_key, key))
         yield found
         key = None if found.status == "problem" else key
     if ca is not None:
-        found = _checked("CA", check_authority, ca)
+        found = checked("CA", partial(check_authority, ca))
         yield found
         if found.status == "problem":
             return
@@ -87,13 +88,6 @@ def check_connection(
             yield Check("registration", "the server knows this key", problem)
     except ProblemError as error:
         yield Check(topic, "", error.problem)
-
-
-def _checked(topic: str, look: Callable[[Path], Check], path: Path) -> Check:
-    try:
-        return look(path)
-    except ProblemError as error:
-        return Check(topic, "", error.problem)
 
 
 def _registration_problem(key: Path, registered: bool, refused: bool) -> Problem | None:

@@ -12,7 +12,7 @@ from pfedgp.doctor.problem import Check, Deadline, ProblemError
 from pfedgp.doctor.reach import FLEET_PORT, Address, connect
 from pfedgp.operator.certificates import ALWAYS, subject_names
 
-__all__ = ["check_authority", "check_plaintext", "check_tls"]
+__all__ = ["check_authority", "check_plaintext", "check_tls", "served_certificate"]
 
 STEP_SECONDS = 5.0
 NEW_CERTIFICATE = "On the server, run `pfedgp certs --renew-server --out CERTS` and restart `pfedgp server`."
@@ -73,7 +73,7 @@ def check_plaintext(address: Address, deadline: Deadline) -> Check:
     ProblemError
         It wants TLS, or does not speak gRPC.
     """
-    if _certificate_of(address, deadline) is not None:
+    if served_certificate(address, deadline) is not None:
         raise ProblemError(
             "tls-wanted",
             f"{address} speaks TLS, but this side tried to connect in plaintext.",
@@ -96,8 +96,8 @@ def _context() -> ssl.SSLContext:
     return context
 
 
-def _certificate_of(address: Address, deadline: Deadline) -> x509.Certificate | None:
-    """The certificate of a server, whatever it is worth; None if it does not speak TLS."""
+def served_certificate(address: Address, deadline: Deadline) -> x509.Certificate | None:
+    """Return the certificate of a server, whatever it is worth; None if it does not speak TLS."""
     context = _context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -118,7 +118,7 @@ def _plaintext_answer(address: Address, deadline: Deadline) -> bytes:
 
 def _refused(address: Address, ca: Path, error: ssl.SSLCertVerificationError, deadline: Deadline) -> ProblemError:
     """Say why a certificate was not accepted."""
-    certificate = _certificate_of(address, deadline)
+    certificate = served_certificate(address, deadline)
     code, today = error.verify_code, datetime.now(UTC)
     if code in (NOT_YET, EXPIRED):
         own = certificate is not None and not (

@@ -264,7 +264,7 @@ def test_addresses_that_are_none(authority: Authority, text: str) -> None:
 
 def test_addresses() -> None:
     assert reach.parse_address("[::1]:9092") == ("::1", 9092)
-    assert str(reach.parse_address("[fe80::1%eth0]:9092")) == "[fe80::1%eth0]:9092"
+    assert str(reach.parse_address("[fe80::1]:9092")) == "[fe80::1]:9092"
 
 
 def test_key_files(server: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,178 @@
+"""What the doctor looks at on its own machine, on either side: versions, disk, state folder, device, data."""
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pfedgp.doctor.fleet_call import FLOWER_SERIES
+from pfedgp.doctor.problem import Check, Problem
+from pfedgp.operator.state import is_network_file_system
+from pfedgp_core.exchange import software_versions
+
+__all__ = ["check_client", "check_data_at", "check_device", "check_folder", "check_versions", "size", "warning"]
+
+LITTLE_SPACE, TOO_LITTLE_SPACE = 2_000_000_000, 200_000_000
+
+
+def warning(code: str, sentence: str, remedy: str) -> Problem:
+    """A problem that has not broken anything yet."""
+    return Problem(code, sentence, remedy, lasting=False, warning=True)
+
+
+def size(count: float) -> str:
+    """A number of bytes for a person.
+
+    Examples
+    --------
+    >>> size(45_000_000), size(1_234)
+    ('45.0 MB', '1.2 kB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
+
+
+def check_versions(elsewhere: str) -> Check:
+    """Name the versions of this installation; `elsewhere` says what is known of the other side's."""
+    versions = software_versions()
+    fact = ", ".join(f"{name} {version}" for name, version in versions.items())
+    problem = None
+    if not versions["flwr"].startswith(FLOWER_SERIES):
+        problem = warning(
+            "flower-version",
+            f"Flower {versions['flwr']} is installed, and pfedgp is made for {FLOWER_SERIES}x.",
+            "Install pfedgp with the Flower that it asks for.",
+        )
+    return Check("versions", f"{fact}; {elsewhere}", problem)
+
+
+def check_folder(folder: Path) -> Iterator[Check]:
+    """See that a state folder can be written, has space and lies on a local disk."""
+    place = folder
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if not os.access(place, os.W_OK | os.X_OK) or not place.is_dir():
+        problem = Problem(
+            "state-not-writable",
+            f"The state folder {folder} cannot be written by this user.",
+            "Give it to the user that runs the program (chown), or name another folder with --state.",
+            lasting=True,
+        )
+        yield Check("state", "", problem)
+    elif kind := is_network_file_system(place.resolve()):
+        problem = warning(
+            "state-on-network",
+            f"The state folder {folder} lies on {kind}, where locks and databases get lost.",
+            "Use a folder on a local disk.",
+        )
+        yield Check("state", "", problem)
+    else:
+        yield Check("state", f"{folder} {'can be written' if place == folder else 'does not exist yet, can be made'}")
+    yield _space(place)
+
+
+def check_client(folder: Path) -> Iterator[Check]:
+    """See whether a client runs on a site's state folder, and what it has done."""
+    if _is_locked(folder / "lock"):
+        told = _read(folder / "client.json")
+        state = "connected" if told.get("connected") else "not connected"
+        mode = ", in Flower's own slow mode" if told.get("mode") == "stock" else ""
+        yield Check("client", f"runs on this folder (process {told.get('supervisor', 'unknown')}), {state}{mode}")
+    else:
+        yield Check("client", "none runs on this folder at the moment")
+    progress = folder / "progress.json"
+    if progress.exists():
+        done = _read(progress)
+        shown = ", ".join(f"{key} {value}" for key, value in done.items() if isinstance(value, str | int | float))
+        yield Check("progress", shown or f"{progress} cannot be read")
+    else:
+        yield Check("progress", "no round has been trained with this folder")
+
+
+def check_device(name: str) -> Check:
+    """Find the device that a client would compute on, and its memory.
+
+    Raises
+    ------
+    ConfigError
+        There is no such device.
+    """
+    import torch
+
+    from pfedgp_core.devices import choose_device
+
+    device = choose_device(name)
+    if device.type != "cuda":
+        return Check("device", f"{device}, {os.cpu_count()} cores")
+    free, total = torch.cuda.mem_get_info(device)
+    problem = None
+    if free < total / 10:
+        problem = warning(
+            "device-full",
+            f"Only {size(free)} of the {size(total)} of {device} are free.",
+            "End other programs that use it (nvidia-smi lists them), or give another --device.",
+        )
+    fact = f"{device}, {torch.cuda.get_device_name(device)}, {size(free)} of {size(total)} free"
+    return Check("device", fact, problem)
+
+
+def check_data_at(path: Path, label_column: str) -> Check:
+    """Summarise what ``pfedgp check-data`` says about a site's data.
+
+    Raises
+    ------
+    PFedGPError
+        There are none that can be read.
+    """
+    from pfedgp_core.own_data import check_data
+
+    report = check_data(path, label_column=label_column)
+    parts = [
+        f"{part.split or part.kind}: {part.usable} samples of {len(part.counts)} classes" for part in report.splits
+    ]
+    problem = None
+    if not report.trainable:
+        remedy = f"See everything that is wrong with: pfedgp check-data {path}"
+        problem = Problem("data", report.problems[0], remedy, lasting=True)
+    elif report.remarks:
+        problem = warning("data-remark", report.remarks[0], f"See everything with: pfedgp check-data {path}")
+    return Check("data", f"{path}, {'; '.join(parts)}", problem)
+
+
+def _space(place: Path) -> Check:
+    free = shutil.disk_usage(place).free
+    problem = None
+    if free < LITTLE_SPACE:
+        problem = Problem(
+            "disk",
+            f"Only {size(free)} are free on the disk of {place}.",
+            "Make room there, or move the state folder to another disk.",
+            lasting=True,
+            warning=free >= TOO_LITTLE_SPACE,
+        )
+    return Check("disk", f"{size(free)} free", problem)
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
