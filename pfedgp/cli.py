@@ -76,6 +76,11 @@ VERBS = {
         "find out why a site or a server of a deployment does not work, with a remedy for each problem",
         "pfedgp doctor --superlink fl.example.org:9092 --ca ca.crt --key ward-3 --state state --data ward-3/images",
     ),
+    "resume": Verb(
+        "pfedgp.commands.resume",
+        "go on with a run that was cut off, from its last checkpoint",
+        "pfedgp resume out/digits-full-20260101-120000",
+    ),
     "report": Verb(
         "pfedgp.commands.report",
         "write one HTML file about a run: accuracy, calibration, every client",

@@ -39,7 +39,11 @@ WINDOW = 16
 
 
 def run_simulation(
-    settings: Settings, out_dir: Path | str, workers: int | None = None, outputs: "Outputs | None" = None
+    settings: Settings,
+    out_dir: Path | str,
+    workers: int | None = None,
+    outputs: "Outputs | None" = None,
+    resume: bool = False,
 ) -> dict[str, Any]:
     """Run a whole federation on this machine.
 
@@ -52,6 +56,8 @@ def run_simulation(
         Processes that train clients, one core each (default: one a core of the machine).
     outputs : Outputs, optional
         Where else the results go; its ``out`` is not used.
+    resume : bool
+        Go on with the run in `out_dir`; of `settings`, which are its own, the number of rounds may have grown.
 
     Returns
     -------
@@ -71,7 +77,7 @@ def run_simulation(
     with warnings.catch_warnings(), _environment(QUIET | {"PFEDGP_CLIENT_LOG": str(client_log)}):
         warnings.simplefilter("ignore", FutureWarning)  # of Ray, about its own next version
         try:
-            _simulate(settings, out, workers, outputs)
+            _simulate(settings, out, workers, _run_config(settings, out, outputs, resume))
         except PFedGPError as error:
             if client_log.exists():
                 raise type(error)(f"{error} The clients' own log is {client_log}.") from error
@@ -95,7 +101,15 @@ def failure(error: BaseException, out: Path) -> str:
     return f"The run ended with {type(cause).__name__}{place}: {text[:500]} (traceback in {log})."
 
 
-def _simulate(settings: Settings, out: Path, workers: int, outputs: "Outputs | None") -> None:
+def _run_config(settings: Settings, out: Path, outputs: "Outputs | None", resume: bool) -> dict[str, Any]:
+    from server.outputs import Outputs
+
+    outputs = replace(outputs or Outputs(), out=str(out))
+    own = {"resume": str(out), "rounds": settings.rounds} if resume else settings.to_run_config()
+    return own | outputs.to_run_config()
+
+
+def _simulate(settings: Settings, out: Path, workers: int, run_config: dict[str, Any]) -> None:
     print(f"Starting Flower's simulation engine for {settings.participants} clients ...", flush=True)
     import flwr.simulation
     from flwr.app import Context
@@ -103,7 +117,6 @@ def _simulate(settings: Settings, out: Path, workers: int, outputs: "Outputs | N
 
     import client.client_app
     import server.server_app
-    from server.outputs import Outputs
 
     logging.getLogger("flwr").setLevel(logging.CRITICAL)  # what fails is named by the run's own log
     engine_stopped = threading.Event()
@@ -113,7 +126,6 @@ def _simulate(settings: Settings, out: Path, workers: int, outputs: "Outputs | N
     # Flower's run_simulation gives the app an empty run config, so this one fills it in and calls the real one.
     @launcher.main()
     def main(grid: Grid, context: Context) -> None:
-        run_config = settings.to_run_config() | replace(outputs or Outputs(), out=str(out)).to_run_config()
         full = Context(context.run_id, context.node_id, context.node_config, context.state, dict(run_config))
         try:
             server.server_app.app(_SimulationGrid(grid, engine_stopped, WINDOW * workers), full)  # type: ignore[arg-type]

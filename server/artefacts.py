@@ -10,6 +10,8 @@
     Which sample went to which simulated client.
 ``clients.csv``, ``summary.json``
     Results per client and of the whole federation.
+``checkpoints/``
+    The state after each of the last three rounds, from which ``pfedgp resume`` goes on (`server.checkpoint`).
 ``calibration.json``
     Bins of the test predictions per client and pooled, at each temperature, and class confusion.
 ``report.html``, ``figures/``
@@ -24,6 +26,7 @@ import io
 import json
 import logging
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -36,10 +39,11 @@ from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, NonFiniteError
 from pfedgp_core.metrics import MetricSums
 from pfedgp_core.regression_metrics import RegressionSums
-from server.files import append_line, explained, write_new, write_whole
+from server.files import append_line, explained, is_partial, write_new, write_whole
+from server.run_lock import LOCK_FILE
 from server.settings_file import dump_settings
 
-__all__ = ["CLIENT_COLUMNS", "MODEL_KEY", "RunFolder", "check_new_folder", "load_model"]
+__all__ = ["CLIENT_COLUMNS", "MODEL_KEY", "RunFolder", "check_new_folder", "load_model", "read_origin"]
 
 MODEL_KEY = "shared"
 CLIENT_COLUMNS = (
@@ -90,14 +94,56 @@ class RunFolder:
             The folder holds a run already, or cannot be written.
         """
         _refuse_used(path)
-        # As JSON, a value with line breaks stays on its line, where it cannot pass for a setting.
-        origin = "".join(f"# {key}: {_to_json(value, f'run info {key}')}\n" for key, value in run_info.items())
-        head = "# Settings of a pFedGP run. Repeat it with: pfedgp simulate --config THIS_FILE\n"
         with explained(path):
             path.mkdir(parents=True, exist_ok=True)
-        if not write_new(path / "config.toml", f"{head}{origin}\n{dump_settings(settings)}"):
+        if not write_new(path / "config.toml", _config(settings, run_info)):
             raise _used(path)
         return cls(path, run_info)
+
+    @classmethod
+    def reopen(cls, path: Path, settings: Settings, run_info: Mapping[str, Any]) -> "RunFolder":
+        """Go on with the run in a folder: what said that it had failed, or was complete, is removed.
+
+        Parameters
+        ----------
+        path : Path
+        settings : Settings
+            Replace those in ``config.toml`` where they differ, which is in the number of rounds only.
+        run_info : mapping
+            As in `create`.
+
+        Raises
+        ------
+        ArtefactError
+            The folder cannot be written.
+        """
+        text, file = _config(settings, run_info), path / "config.toml"
+        with explained(path):
+            if file.read_text(encoding="utf-8") != text:
+                write_whole(file, text)
+            for name in ("summary.json", "error.log"):
+                (path / name).unlink(missing_ok=True)
+        return cls(path, run_info)
+
+    def remove_best(self) -> None:
+        """Remove ``best/``, which a run that goes on does not have yet."""
+        folder = self.path / "best"
+        with explained(folder):
+            for name in ("model.safetensors", "meta.json"):
+                (folder / name).unlink(missing_ok=True)
+
+    def restore_best(self, vector: np.ndarray, meta: Mapping[str, Any]) -> None:
+        """Make ``best/`` the given model, unless it is that already."""
+        folder = self.path / "best"
+        try:
+            kept, kept_meta = load_model(folder)
+            readable = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+        except (ArtefactError, OSError, ValueError):
+            pass
+        else:
+            if kept.tobytes() == vector.tobytes() and kept_meta.get("round") == meta["round"] and readable == kept_meta:
+                return
+        self.save_model("best", vector, meta)
 
     def append_round(self, record: Mapping[str, Any]) -> None:
         """Add a line to ``metrics.jsonl``, on disk when this returns.
@@ -208,6 +254,28 @@ def load_model(path: Path) -> tuple[np.ndarray, dict[str, Any]]:
     return vector, meta
 
 
+def read_origin(path: Path) -> dict[str, Any]:
+    """Read back the run info that `RunFolder.create` wrote into the comments of ``config.toml``.
+
+    Raises
+    ------
+    ArtefactError
+        The file cannot be read.
+    """
+    file, origin = path / "config.toml", {}
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArtefactError(f"Cannot read {file} ({error}): give the folder of a run.") from error
+    for line in lines:
+        if match := re.fullmatch(r"# ([a-z_]+): (.+)", line):
+            try:
+                origin[match[1]] = json.loads(match[2])
+            except ValueError:
+                continue  # a comment of a person
+    return origin
+
+
 def check_new_folder(path: Path) -> None:
     """Find out before a run whether its folder can be made and written, leaving nothing behind.
 
@@ -236,12 +304,21 @@ def _refuse_used(path: Path) -> None:
             raise ArtefactError(f"{path} is a file: give a folder that does not exist yet with --out.")
         if any((path / name).exists() for name in _MARKS_OF_A_RUN):
             raise _used(path)
-        if path.is_dir() and any(path.iterdir()):
+        # A run that was killed before its first file leaves its lock, which nobody holds, and at most half a file.
+        names = [file.name for file in path.iterdir()] if path.is_dir() else []
+        if any(name != LOCK_FILE and not is_partial(name) for name in names):
             raise ArtefactError(f"{path} is not empty: give a folder of its own with --out, nothing in it is touched.")
 
 
 def _used(path: Path) -> ArtefactError:
     return ArtefactError(f"The folder {path} already holds a run: give another one with --out, or move it away.")
+
+
+def _config(settings: Settings, run_info: Mapping[str, Any]) -> str:
+    # As JSON, a value with line breaks stays on its line, where it cannot pass for a setting.
+    origin = "".join(f"# {key}: {_to_json(value, f'run info {key}')}\n" for key, value in run_info.items())
+    head = "# Settings of a pFedGP run. Repeat it with: pfedgp simulate --config THIS_FILE\n"
+    return f"{head}{origin}\n{dump_settings(settings)}"
 
 
 def _checksum(vector: np.ndarray) -> str:

@@ -1,23 +1,24 @@
-"""The federation: the loop of the paper's algorithm 1, and what it leaves behind."""
+"""The federation: the loop of the paper's algorithm 1, and what it leaves behind after every round."""
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Literal
 
 import numpy as np
 from flwr.serverapp import Grid
 
 from pfedgp_core.config import Settings
-from pfedgp_core.errors import RunFailedError
-from pfedgp_core.exchange import Hello
+from pfedgp_core.errors import ArtefactError, RunFailedError
 from pfedgp_core.shared import SharedState
-from pfedgp_core.simulated import simulated_partition
 from server.artefacts import RunFolder
-from server.calibration import calibration_record, temperature_results
+from server.checkpoint import Checkpoint, Model, write_checkpoint
+from server.files import CannotWriteError, truncate_lines
+from server.final_test import final_results, model_meta, refuse_untested
 from server.messages import exchange, pack_vector, request_config, unpack_vector
-from server.outcome import client_rows, round_record, summary, unfinished
+from server.outcome import read_record, round_record, unfinished, with_evaluation
+from server.publish import personalise
 from server.reporters import Reporter
 from server.roster import Roster
 from server.strategy import Evaluation, PFedGP
@@ -28,17 +29,12 @@ __all__ = ["Federation"]
 logger = logging.getLogger("pfedgp.server")
 
 
-@dataclass
-class Model:
-    """A shared vector, the round that made it, and its metrics on the pooled validation data where it was measured."""
-
-    vector: np.ndarray
-    round: int = 0
-    metrics: Mapping[str, float | int | None] = field(default_factory=dict)
-
-
 class Federation:
     """One run. Call `run` once.
+
+    Where every exchange costs most of a second, which is everywhere but in the simulation engine, the evaluation of a
+    round's model rides in the next round's exchange; the round's record is *pending* until then. The numbers are those
+    of an exchange of its own.
 
     Parameters
     ----------
@@ -49,14 +45,29 @@ class Federation:
         Takes the artefacts.
     reporters : sequence of Reporter
         Hear what happens, in this order, once it is in the folder.
+    checkpoint : Checkpoint, optional
+        Of the run in `folder`, which goes on from it.
     """
 
-    def __init__(self, grid: Grid, settings: Settings, folder: RunFolder, reporters: Sequence[Reporter]) -> None:
+    def __init__(
+        self,
+        grid: Grid,
+        settings: Settings,
+        folder: RunFolder,
+        reporters: Sequence[Reporter],
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
         self.grid, self.settings, self.folder, self.reporters = grid, settings, folder, tuple(reporters)
+        self.checkpoint = checkpoint
         self.roster, self.report = Roster(settings), task_report(settings.task)
+        self.round: int | None = None  # the last one that a checkpoint holds
+        self.best: Model | None = None
+        self.pending: dict[str, Any] | None = None
         self.history: list[dict[str, Any]] = []
         self.failed_rounds: list[dict[str, str]] = []  # in a row, up to now
-        self.started = time.perf_counter()
+        self.started = time.perf_counter() - (checkpoint.seconds if checkpoint else 0.0)
+        self._told = 0  # records of the history that the reporters know
+        self._saved_best: Model | None = None
 
     def run(self) -> dict[str, Any]:
         """Train, keep the best model, test it on all clients.
@@ -69,58 +80,107 @@ class Federation:
         Raises
         ------
         RunFailedError
-            Too few clients, too many failed rounds in a row, or no client that could test the model.
+            Too few clients, too many failed rounds in a row, a failure with ``on-failure = stop``, or no client that
+            could test the model.
+        ArtefactError
+            Something could not be written; the former checkpoint is whole.
         """
         try:
-            self.roster.wait(self.grid)
-            self.spec = self.roster.spec
-            state = SharedState.initial(self.settings, self.spec.input_shape, len(self.spec.class_names))
-            self.strategy = PFedGP(self.settings, self.roster, state.size)
-            for reporter in self.reporters:
-                reporter.start(self.settings, len(self.roster.clients), self.folder.path)
-            self.strategy.summary()
-            return self._test(self._train(Model(state.to_vector())))
+            self._begin()
+            self._train()
+            return self._test(self._save_models())
+        except CannotWriteError as error:
+            remedy = "make room and rights there."
+            if self.round is not None:
+                remedy = f"make room and rights there, then go on {self._where()}."
+            written = CannotWriteError(error.what, remedy)
+            with suppress(ArtefactError):
+                self._fail(str(written))
+            raise written from error
         except RunFailedError as error:
-            failed = unfinished(self.settings, self.history, str(error), self._elapsed())
-            self.folder.write_summary(failed)
-            for reporter in self.reporters:
-                reporter.fail(failed, self.folder.path)
-            raise
+            reason = str(error) if self.round is None else f"{error} Go on {self._where()}."
+            self._fail(reason)
+            raise RunFailedError(reason) from error
 
-    def _train(self, model: Model) -> Model:
-        """The rounds; returns the best model, or the last one where no client has validation data."""
-        best: Model | None = None
-        first = time.perf_counter()
-        for t in range(1, self.settings.rounds + 1):
+    def _begin(self) -> None:
+        """Meet the clients, and take the first model or that of the checkpoint."""
+        former = self.checkpoint
+        if former is not None:
+            self.roster.adopt_state(former.roster)
+            self.round = former.round
+        self.roster.wait(self.grid)
+        self.spec = self.roster.spec
+        state = SharedState.initial(self.settings, self.spec.input_shape, len(self.spec.class_names))
+        self.strategy = PFedGP(self.settings, self.roster, state.size)
+        for reporter in self.reporters:
+            reporter.start(self.settings, len(self.roster.clients), self.folder.path, self.roster.own_data)
+        self.strategy.summary()
+        if former is None:
+            self.model = Model(state.to_vector())
+            self._keep(0)
+        else:
+            self._take_up(former, state.size)
+
+    def _take_up(self, former: Checkpoint, size: int) -> None:
+        """Make the run, and its folder, what they were at the checkpoint."""
+        if former.current.vector.size != size:
+            raise ArtefactError(
+                f"The checkpoint of round {former.round} has {former.current.vector.size} shared values where this "
+                f"version's network has {size}: go on with the version of pFedGP that started the run."
+            )
+        self.model, self.best, self.pending = former.current, former.best, former.pending
+        # A run that these failures have ended gets its full number of tries again.
+        ended = len(former.failed_rounds) >= self.settings.max_failed_rounds
+        self.failed_rounds = [] if ended else former.failed_rounds
+        self.history = [read_record(line) for line in truncate_lines(self.folder.path / "metrics.jsonl", former.lines)]
+        self._told, self._saved_best = len(self.history), self.best
+        if self.best is None:
+            self.folder.remove_best()
+        else:
+            self.folder.restore_best(self.best.vector, self._meta(self.best))
+        for reporter in self.reporters:
+            reporter.resume(former.round, self.history)
+
+    def _train(self) -> None:
+        """The rounds that are left."""
+        assert self.round is not None  # `_begin` has kept or taken up one
+        first, before, rounds = time.perf_counter(), self.round, self.settings.rounds
+        riding = not hasattr(self.grid, "window")
+        for t in range(before + 1, rounds + 1):
             began = time.perf_counter()
             self.roster.wait(self.grid)
-            averaged = self._update(t, model.vector)
+            averaged = self._update(t)
+            failed = dict(self.strategy.training.replies.failed)
+            if self.pending is not None:
+                failed |= self.strategy.evaluation.replies.failed
+                pending, self.pending = self.pending, None
+                self._record(pending, self.strategy.evaluation)
             if averaged is not None:
-                model = Model(averaged, t)
-            trained, evaluation, is_best = time.perf_counter(), Evaluation(report=self.report), False
-            if t % self.settings.evaluate_every == 0 or t == self.settings.rounds:
-                evaluation = self._evaluate(t, model.vector, "validation")
-                model = Model(model.vector, t, evaluation.metrics)
-                is_best = self.report.better(model.metrics, best.metrics if best else {})
-            if is_best:
-                best = model
-                self._save("best", best)
+                self.model = Model(averaged, t)
+            trained, evaluation = time.perf_counter(), None
+            due = t % self.settings.evaluate_every == 0 or t == rounds
+            if due and (not riding or t == rounds):
+                evaluation = self._evaluate(t, self.model.vector, "validation")
+                failed |= evaluation.replies.failed
             ended = time.perf_counter()
             seconds = {"round": ended - began, "train": trained - began, "evaluate": ended - trained}
-            seconds["eta"] = (ended - first) / t * (self.settings.rounds - t)
-            self._record(round_record(t, self.strategy.training, evaluation, is_best, model.vector.nbytes, seconds))
-            self._give_up_after_failures(t)
-        self._save("final", model)
-        if best is None:
-            logger.warning("no client has validation data: the best model is the final one")
-            best = model
-            self._save("best", best)
-        return best
+            seconds["eta"] = (ended - first) / (t - before) * (rounds - t)
+            record = round_record(t, self.strategy.training, self.report, self.model.vector.nbytes, seconds)
+            if due and evaluation is None:
+                self.pending = record
+            else:
+                self._record(record, evaluation)
+            if failed and self.settings.on_failure == "stop":
+                self._stop(t, failed)
+            self._count_failures(t)
+            self._keep(t)
+            self._give_up_after_failures()
 
-    def _update(self, t: int, vector: np.ndarray) -> np.ndarray | None:
+    def _update(self, t: int) -> np.ndarray | None:
         """Round t of the algorithm: the average of the sampled clients' updates; None where the model stays."""
-        config = request_config(self.settings, t, spec=self.spec)
-        messages = self.strategy.configure_train(t, pack_vector(vector), config, self.grid)
+        split = "" if self.pending is None else "validation"
+        config = request_config(self.settings, t, split, self.spec)
+        messages = self.strategy.configure_train(t, pack_vector(self.model.vector), config, self.grid)
         arrays, _ = self.strategy.aggregate_train(t, exchange(self.grid, messages, self.settings.round_timeout))
         return None if arrays is None else unpack_vector(arrays)
 
@@ -131,13 +191,53 @@ class Federation:
         self.strategy.aggregate_evaluate(t, exchange(self.grid, messages, self.settings.round_timeout))
         return self.strategy.evaluation
 
-    def _record(self, record: dict[str, Any]) -> None:
-        self.history.append(record)
+    def _record(self, record: dict[str, Any], evaluation: Evaluation | None = None) -> None:
+        """Add a round to the history; its model is the current one, and becomes the best where it is."""
+        if evaluation is not None:
+            self.model = Model(self.model.vector, record["round"], evaluation.metrics)
+            is_best = self.report.better(self.model.metrics, self.best.metrics if self.best else {})
+            if is_best:
+                self.best = self.model
+            record = with_evaluation(record, evaluation, is_best, self.model.vector.nbytes)
         self.folder.append_round(record)
-        for reporter in self.reporters:
-            reporter.round(record)
+        self.history.append(record)
 
-    def _give_up_after_failures(self, t: int) -> None:
+    def _keep(self, t: int) -> None:
+        """Write the checkpoint, then what follows from it, then tell the reporters."""
+        write_checkpoint(
+            self.folder.path,
+            Checkpoint(
+                round=t,
+                settings=self.settings,
+                spec=self.spec,
+                roster=self.roster.to_state(),
+                current=self.model,
+                best=self.best,
+                failed_rounds=self.failed_rounds,
+                lines=len(self.history),
+                pending=self.pending,
+                run=self.folder.run_info,
+                seconds=self._elapsed(),
+            ),
+        )
+        self.round = t
+        if self.best is not None and self.best is not self._saved_best:
+            self._save("best", self.best)
+            self._saved_best = self.best
+        self._tell()
+
+    def _tell(self) -> None:
+        for record in self.history[self._told :]:
+            self._told += 1
+            for reporter in self.reporters:
+                reporter.round(record)
+
+    def _stop(self, t: int, failed: dict[str, str]) -> None:
+        """End the run before the checkpoint of round t, which is done again when the run goes on."""
+        named = ", ".join(f"{name}: {reason}" for name, reason in sorted(failed.items()))
+        raise RunFailedError(f"Round {t} had failures ({named}) and on-failure is stop: see to these clients first.")
+
+    def _count_failures(self, t: int) -> None:
         replies = self.strategy.training.replies
         if len(replies.accepted) >= self.settings.min_results:
             self.failed_rounds = []
@@ -146,7 +246,9 @@ class Federation:
             "round %d failed with %d of %d needed replies: the model stays as it was",
             *(t, len(replies.accepted), self.settings.min_results),
         )
-        self.failed_rounds.append(replies.failed)
+        self.failed_rounds.append(dict(replies.failed))
+
+    def _give_up_after_failures(self) -> None:
         if len(self.failed_rounds) >= self.settings.max_failed_rounds:
             reasons = {name: reason for failed in self.failed_rounds for name, reason in failed.items()}
             named = ", ".join(f"{name}: {reason}" for name, reason in sorted(reasons.items()))
@@ -155,65 +257,49 @@ class Federation:
                 f"usable replies ({named}); the clients' own logs say more."
             )
 
+    def _save_models(self) -> Model:
+        """Leave the final model, and return the best one, which is the final one where no client can tell."""
+        self._save("final", self.model)
+        if self.best is None:
+            logger.warning("no client has validation data: the best model is the final one")
+            self._save("best", self.model)
+        return self.best or self.model
+
     def _test(self, best: Model) -> dict[str, Any]:
-        """The best model on every client's test data, and all final artefacts."""
+        """The best model on every client's test data, and all final artefacts; the summary is the last of them."""
         self.roster.refresh(self.grid)
         test = self._evaluate(best.round, best.vector, "test")
-        missing = {
-            client.name: test.replies.failed.get(client.name, "not connected")
-            for client in self.roster.all
-            if client.hello.n_test and client.name not in test.replies.accepted
-        }
-        if missing and not test.replies.accepted:
-            named = ", ".join(f"{name}: {reason}" for name, reason in missing.items())
-            raise RunFailedError(f"No client could test the model ({named}); the model is in {self.folder.path}.")
-        rows = client_rows(self.roster, test)
-        self.folder.write_clients(rows)
-        self.folder.write_plots(self.history, test.pooled)
-        calibration = calibration_record(test, self.spec.class_names)
-        if calibration is not None:
-            self.folder.write_calibration(calibration)
-        self._write_partition(self.roster.reference)
-        total = summary(
-            self.settings,
-            self.roster,
-            test,
-            self.history,
-            best.round,
-            best.metrics.get(self.report.score),
-            missing,
-            self._elapsed(),
-        ) | temperature_results(test)
+        refuse_untested(self.roster, test, self.folder.path)
+        rows, total = final_results(
+            self.folder, self.settings, self.roster, self.spec, test, self.history, best, self._elapsed
+        )
+        if self.settings.personalise and self.roster.own_data:
+            personalise(self.grid, self.settings, self.roster, best.vector, self._meta(best), self.folder)
         self.folder.write_summary(total)
         for reporter in self.reporters:
             reporter.finish(rows, total, self.folder.path)
         return total
 
-    def _write_partition(self, hello: Hello) -> None:
-        """Keep the simulated partition with the results, where this machine has the data set too."""
-        if not hello.partition_hash:
-            return
-        try:
-            partition = simulated_partition(self.settings)
-        except Exception as error:
-            logger.warning("the partition is not in the folder: %s: %s", type(error).__name__, error)
-            return
-        if partition.hash == hello.partition_hash:
-            self.folder.write_partition(partition)
-        else:
-            logger.warning("the partition is not in the folder: the clients' data set differs from this machine's")
+    def _fail(self, reason: str) -> None:
+        """Leave what there is of a run that ends without a result."""
+        with suppress(ArtefactError):
+            if self.pending is not None:  # its evaluation will not come; a run that goes on makes the line again
+                self._record(self.pending)
+            self.pending = None
+        self._tell()
+        failed = unfinished(self.settings, self.roster, self.history, reason, self._elapsed())
+        self.folder.write_summary(failed)
+        for reporter in self.reporters:
+            reporter.fail(failed, self.folder.path)
 
-    def _save(self, which: Any, model: Model) -> None:
-        meta = {
-            "round": model.round,
-            self.report.score_key: model.metrics.get(self.report.score),
-            "class_names": list(self.spec.class_names),
-            "input_shape": list(self.spec.input_shape),
-            "normalisation": {"mean": list(self.spec.mean), "std": list(self.spec.std)},
-            "clients": [client.name for client in self.roster.all],
-            "settings": self.settings.to_run_config(),
-        }
-        self.folder.save_model(which, model.vector, meta)
+    def _where(self) -> str:
+        return f"after round {self.round} with: pfedgp resume {self.folder.path}"
+
+    def _save(self, which: Literal["best", "final"], model: Model) -> None:
+        self.folder.save_model(which, model.vector, self._meta(model))
+
+    def _meta(self, model: Model) -> dict[str, Any]:
+        return model_meta(model, self.settings, self.roster, self.spec, self.report)
 
     def _elapsed(self) -> float:
         return time.perf_counter() - self.started

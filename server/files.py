@@ -8,7 +8,15 @@ from typing import BinaryIO
 
 from pfedgp_core.errors import ArtefactError
 
-__all__ = ["append_line", "explained", "write_new", "write_whole"]
+__all__ = ["CannotWriteError", "append_line", "explained", "is_partial", "truncate_lines", "write_new", "write_whole"]
+
+
+class CannotWriteError(ArtefactError):
+    """The file system refused; `what` names path and reason, without the remedy, for those who know a better one."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what}: {remedy}")
+        self.what = what
 
 
 @contextmanager
@@ -17,9 +25,8 @@ def explained(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ArtefactError(
-            f"Cannot write {path} ({error.strerror or error}): make room and rights there, or choose another folder."
-        ) from error
+        what = f"Cannot write {path} ({error.strerror or error})"
+        raise CannotWriteError(what, "make room and rights there, or choose another folder.") from error
     except UnicodeEncodeError as error:
         raise ArtefactError(f"Cannot write {path}: {error.object!r} is not valid text, rename it.") from error
 
@@ -57,21 +64,29 @@ def write_new(path: Path, text: str) -> bool:
     bool
         False where the file exists already; it is left as it is.
     """
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     with explained(path):
-        data = text.encode()
         try:
-            file = path.open("xb")
-        except FileExistsError:
-            return False
-        try:
-            with file:
-                file.write(data)
+            with partial.open("wb") as file:
+                file.write(text.encode())
                 _to_disk(file)
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
+            try:
+                os.link(partial, path)
+            except FileExistsError:
+                return False
+            except OSError:  # a file system without links; there, the run's lock keeps a second process out
+                if path.exists():
+                    return False
+                os.replace(partial, path)
+        finally:
+            partial.unlink(missing_ok=True)
         _folder_to_disk(path.parent)
     return True
+
+
+def is_partial(name: str) -> bool:
+    """Whether a file is what a killed process left of a write; its name says so, and its content is worth nothing."""
+    return name.startswith(".") and name.endswith(".partial")
 
 
 def append_line(path: Path, line: str) -> None:
@@ -84,6 +99,27 @@ def append_line(path: Path, line: str) -> None:
         except OSError:
             os.truncate(path, end)
             raise
+
+
+def truncate_lines(path: Path, lines: int) -> list[str]:
+    """Cut a file off after its first `lines` lines, on disk when this returns, and return them.
+
+    Raises
+    ------
+    ArtefactError
+        The file has fewer whole lines, or cannot be read or written.
+    """
+    with explained(path):
+        content = path.read_bytes() if path.exists() else b""
+        kept = content.splitlines(keepends=True)[:lines]
+        if len(kept) < lines or any(not line.endswith(b"\n") for line in kept):
+            raise ArtefactError(f"{path} has fewer than the {lines} lines that it had: restore it from a copy.")
+        end = sum(map(len, kept))
+        if end < len(content):
+            with path.open("r+b") as file:
+                file.truncate(end)
+                _to_disk(file)
+    return [line.decode("utf-8", "replace") for line in kept]
 
 
 def _to_disk(file: BinaryIO) -> None:

@@ -1,44 +1,41 @@
 """What a run reports: the record of a round, the row of a client, the summary of the federation. Plain values only."""
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pfedgp_core.config import Settings
+from pfedgp_core.errors import ArtefactError
 from pfedgp_core.exchange import EvaluateReply, TrainReply, software_versions
 from server.roster import Client, Roster
 from server.strategy import Evaluation, Training
+from server.task_report import TaskReport
 
-__all__ = ["client_rows", "round_record", "summary", "unfinished"]
+__all__ = ["client_rows", "read_record", "round_record", "summary", "unfinished", "with_evaluation"]
 
 Reply = TrainReply | EvaluateReply
 
 
 def round_record(
-    server_round: int,
-    training: Training,
-    evaluation: Evaluation,
-    best: bool,
-    vector_bytes: int,
-    seconds: dict[str, float],
+    server_round: int, training: Training, report: TaskReport, vector_bytes: int, seconds: dict[str, float]
 ) -> dict[str, Any]:
-    """Return the line of ``metrics.jsonl``. Everything that depends on the clock is inside ``seconds``.
+    """Return the line of ``metrics.jsonl`` of a round without an evaluation; `with_evaluation` adds one.
+
+    Everything that depends on the clock is inside ``seconds``.
 
     Parameters
     ----------
     server_round : int
-    training, evaluation : Training, Evaluation
-        Of this round; an empty evaluation where there was none.
-    best : bool
-        Whether this round's model is the best so far.
+    training : Training
+        Of this round.
+    report : TaskReport
     vector_bytes : int
         Size of the shared vector; ``bytes_sent`` and ``bytes_received`` count these vectors only.
     seconds : dict
         Measured by the server; the clients' own are added here.
     """
-    replies: list[Reply] = [a.reply for a in training.replies.accepted.values()]
-    replies += [a.reply for a in evaluation.replies.accepted.values()]
-    validation = evaluation.metrics
+    replies = [a.reply for a in training.replies.accepted.values()]
     vectors = [a.vector for a in training.replies.accepted.values() if a.vector is not None]
     spent = _spent(replies)
     return {
@@ -47,14 +44,54 @@ def round_record(
         "ok": len(training.replies.accepted),
         "failed": dict(training.replies.failed),
         "train_loss": training.loss,
-        **{f"validation_{key}": validation[key] for key in evaluation.report.validation},
-        "validation_failed": dict(evaluation.replies.failed),
-        "best": best,
+        **{f"validation_{key}": None for key in report.validation},
+        "validation_failed": {},
+        "best": False,
         "counters": _counters(replies),
-        "bytes_sent": vector_bytes * (len(training.asked) + len(evaluation.asked)),
+        "bytes_sent": vector_bytes * len(training.asked),
         "bytes_received": vector_bytes * len(vectors),
         "seconds": seconds | {"network": spent["network"], "gp": spent["gp"]},
     }
+
+
+def with_evaluation(record: Mapping[str, Any], evaluation: Evaluation, best: bool, vector_bytes: int) -> dict[str, Any]:
+    """Return a round's record with the evaluation of its model.
+
+    Parameters
+    ----------
+    record : mapping
+        As `round_record` returns it.
+    evaluation : Evaluation
+        On validation data. Where it rode in train requests it has cost no vector but those of its own requests.
+    best : bool
+        Whether this round's model is the best so far.
+    vector_bytes : int
+        Size of the shared vector.
+    """
+    replies = [a.reply for a in evaluation.replies.accepted.values()]
+    measured, spent = evaluation.metrics, _spent(replies)
+    counters = Counter(record["counters"]) + Counter(_counters(replies))
+    seconds = record["seconds"]
+    return {
+        **record,
+        **{f"validation_{key}": measured[key] for key in evaluation.report.validation},
+        "validation_failed": dict(evaluation.replies.failed),
+        "best": best,
+        "counters": dict(sorted(counters.items())),
+        "bytes_sent": record["bytes_sent"] + vector_bytes * len(evaluation.asked),
+        "seconds": {**seconds, **{phase: seconds[phase] + spent[phase] for phase in spent}},
+    }
+
+
+def read_record(line: str) -> dict[str, Any]:
+    """Read a line of ``metrics.jsonl``; ArtefactError where it is none."""
+    try:
+        record = json.loads(line)
+    except ValueError as error:
+        raise ArtefactError(f"metrics.jsonl is damaged ({error}): restore it from a copy.") from error
+    if not isinstance(record, dict) or "seconds" not in record or "failed" not in record:
+        raise ArtefactError("metrics.jsonl is damaged (a line is no record of a round): restore it from a copy.")
+    return record
 
 
 def client_rows(roster: Roster, test: Evaluation) -> list[dict[str, Any]]:
@@ -114,8 +151,9 @@ def summary(
         test.report.score_key: validation_score,
         "notes": notes,
         "failed_replies": sum(len(record["failed"]) for record in history),
+        "failures": _failures(history),
         "partition_hash": roster.reference.partition_hash or None,
-        **_of_settings(settings),
+        **_of_run(settings, roster),
         "seconds": seconds,
         "gp_share": spent["gp"] / total if total else None,
         "network_share": spent["network"] / total if total else None,
@@ -123,19 +161,36 @@ def summary(
     }
 
 
-def unfinished(settings: Settings, history: Sequence[dict[str, Any]], reason: str, seconds: float) -> dict[str, Any]:
+def unfinished(
+    settings: Settings, roster: Roster, history: Sequence[dict[str, Any]], reason: str, seconds: float
+) -> dict[str, Any]:
     """Return ``summary.json`` of a run that ended without a result."""
     return {
         "status": "failed",
         "reason": reason,
         "rounds": len(history),
-        **_of_settings(settings),
+        "failures": _failures(history),
+        **_of_run(settings, roster),
         "seconds": seconds,
     }
 
 
-def _of_settings(settings: Settings) -> dict[str, Any]:
-    return {"seed": settings.seed, "variant": settings.variant, "dataset": settings.dataset}
+def _of_run(settings: Settings, roster: Roster) -> dict[str, Any]:
+    own_data = bool(roster.clients) and roster.own_data
+    return {
+        "seed": settings.seed,
+        "variant": settings.variant,
+        "dataset": "own data" if own_data else settings.dataset,
+    }
+
+
+def _failures(history: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+    """How often each client failed, in training or in validation: name -> reason -> rounds."""
+    counted: dict[str, Counter[str]] = {}
+    for record in history:
+        for name, reason in [*record["failed"].items(), *record["validation_failed"].items()]:
+            counted.setdefault(name, Counter())[reason] += 1
+    return {name: dict(sorted(counted[name].items())) for name in sorted(counted)}
 
 
 def _as_lines(versions: dict[str, str]) -> set[str]:

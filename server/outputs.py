@@ -1,14 +1,14 @@
 """Where a run's results go: the keys of the run config that are no settings, because they decide no result."""
 
-from collections.abc import MutableMapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, MutableMapping
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from pfedgp_core.errors import ConfigError
 from server.reporters import Guarded, Reporter
 
-__all__ = ["Outputs"]
+__all__ = ["Outputs", "take_path"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,17 @@ class Outputs:
         """Return the keys as they stand in a run config."""
         return asdict(self)
 
+    def to_origin(self) -> dict[str, dict[str, str]]:
+        """Return what a run remembers of these choices, for when it goes on; nothing where there is nothing."""
+        kept = {key: value for key, value in asdict(self).items() if value and key != "out"}
+        return {"outputs": kept} if kept else {}
+
+    def or_else(self, kept: Mapping[str, str]) -> "Outputs":
+        """Return the same with what is empty filled in from what a run remembers."""
+        known = {f.name for f in fields(self)} - {"out"}
+        given = asdict(self)
+        return replace(self, **{key: value for key, value in kept.items() if key in known and not given[key]})
+
     def check(self) -> None:
         """Find mistakes before the run: a package that is missing, a file that is a folder.
 
@@ -80,6 +91,20 @@ class Outputs:
         if self.prometheus:
             listeners.append(Guarded(PrometheusFile(_path(self.prometheus)), "the Prometheus file"))
         return [*listeners, ConsoleReporter()]
+
+
+def take_path(flat: MutableMapping[str, Any], key: str, example: str) -> str:
+    """Remove a key that names a path from a flat config and return its value; empty where it is not there.
+
+    Raises
+    ------
+    ConfigError
+        It is not a text.
+    """
+    value = flat.pop(key, "")
+    if not isinstance(value, str):
+        raise ConfigError(f"{key} = {value!r} is not a text; give a path, {example}.")
+    return value
 
 
 def _path(text: str) -> Path:

@@ -36,7 +36,7 @@ class PrometheusFile(Reporter):
         self._families: dict[str, tuple[str, str, Samples]] = {}  # name -> help, type, samples
         self._totals: Counter[tuple[str, str]] = Counter()  # (family, label) -> sum over rounds
 
-    def start(self, settings: Settings, n_clients: int, path: Path) -> None:
+    def start(self, settings: Settings, n_clients: int, path: Path, own_data: bool = False) -> None:
         """Write what is known before the first round."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         labels = {
@@ -49,6 +49,11 @@ class PrometheusFile(Reporter):
         self._gauge("rounds_planned", "Rounds that the run is to have.", [({}, float(settings.rounds))])
         self._gauge("clients", "Clients that take part.", [({}, float(n_clients))])
         self._status("running")
+
+    def resume(self, done: int, history: Sequence[Mapping[str, Any]]) -> None:
+        """Count the rounds before as well."""
+        for record in history:
+            self.round(record)
 
     def round(self, record: Mapping[str, Any]) -> None:
         """Replace the file with the state after this round."""

@@ -2,6 +2,7 @@
 
 The run-config key ``publish`` names the model. The folder of the run gets one file, ``onboarded.json``, which is
 replaced after every answer: what each node answered, by Flower's node id, with the client's name where it told one.
+A federation of sites with their own data ends with the same exchange (`personalise`).
 """
 
 import json
@@ -11,20 +12,23 @@ from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from flwr.app import ConfigRecord, Message
 from flwr.serverapp import Grid
 
 from pfedgp_core.config import Settings
-from pfedgp_core.errors import ArtefactError, ConfigError, DataError, RunFailedError
+from pfedgp_core.errors import ArtefactError, DataError, RunFailedError
 from pfedgp_core.exchange import ONBOARD
 from pfedgp_core.publication import OnboardReply, publication
 from pfedgp_core.trained_model import TrainedModel
-from server.artefacts import check_new_folder, load_model
+from server.artefacts import RunFolder, check_new_folder, load_model
 from server.files import explained, write_whole
 from server.messages import Poll, pack_vector, push, request
+from server.outputs import take_path
 from server.reply_checks import read_onboard_reply
+from server.roster import Roster
 
-__all__ = ["ONBOARDED_FILE", "Publication", "take_publish", "waiting_settings"]
+__all__ = ["ONBOARDED_FILE", "Publication", "personalise", "take_publish", "waiting_settings"]
 
 logger = logging.getLogger("pfedgp.server")
 
@@ -50,10 +54,7 @@ def take_publish(flat: MutableMapping[str, Any]) -> str:
     ConfigError
         It is not a text.
     """
-    value = flat.pop(PUBLISH, "")
-    if not isinstance(value, str):
-        raise ConfigError(f"{PUBLISH} = {value!r} is not a text; give the path of a model, RUN/best.")
-    return value
+    return take_path(flat, PUBLISH, "RUN/best")
 
 
 def waiting_settings(flat: Mapping[str, Any]) -> Settings:
@@ -69,6 +70,39 @@ def waiting_settings(flat: Mapping[str, Any]) -> Settings:
     return Settings.from_run_config(flat | {"clients": MANY, "clients-per-round": MANY})
 
 
+def personalise(
+    grid: Grid, settings: Settings, roster: Roster, vector: np.ndarray, meta: Mapping[str, Any], folder: RunFolder
+) -> None:
+    """Send the model of a run that is at its end to its connected clients, which make their classifiers from it.
+
+    Whatever goes wrong here is a warning: the run has its results.
+
+    Parameters
+    ----------
+    grid : Grid
+    settings : Settings
+        Of the run.
+    roster : Roster
+        Its clients.
+    vector : float32 [P]
+    meta : mapping
+        As it is kept with the model.
+    folder : RunFolder
+        Of the run; takes ``onboarded.json``.
+    """
+    names = {client.node_id: client.name for client in roster.online()}
+    if not names:
+        return
+    try:
+        model = TrainedModel.from_artefact(vector, dict(meta))
+        about = {"path": str(folder.path / "best"), "round": meta["round"]}
+        # Nobody who connects now is asked, and nobody is waited for longer than in a round.
+        settings = settings.replace(wait_timeout=settings.round_timeout)
+        Publication(grid, settings, model, folder.path, about, folder.run_info, names).run()
+    except Exception as error:
+        logger.warning("the clients could not make their classifiers: %s", error)
+
+
 class Publication:
     """One model to all nodes. Call `run` once.
 
@@ -77,38 +111,53 @@ class Publication:
     grid : Grid
         Flower's connection to the nodes.
     settings : Settings
-        For how many sites, and how long, to wait (`waiting_settings`); the sites obey the model's own settings.
-    model_path : Path
-        Folder ``best`` or ``final`` of a run.
+        For how many sites, and how long, to wait; the sites obey the model's own settings.
+    model : TrainedModel
     path : Path
-        Folder for the results; must not hold any yet.
+        Folder for the results.
+    about : mapping
+        Where the model is from, kept with the results.
     run_info : mapping
         Origin of the run, kept with the results.
-
-    Raises
-    ------
-    ArtefactError, ConfigError, DataError
-        There is no such model, it cannot be used, or the folder is taken.
+    names : mapping, optional
+        Nodes to ask and their clients' names; default: every node, and those that connect meanwhile.
     """
 
     def __init__(
-        self, grid: Grid, settings: Settings, model_path: Path, path: Path, run_info: Mapping[str, Any]
+        self,
+        grid: Grid,
+        settings: Settings,
+        model: TrainedModel,
+        path: Path,
+        about: Mapping[str, Any],
+        run_info: Mapping[str, Any],
+        names: Mapping[int, str] | None = None,
     ) -> None:
+        self.grid, self.settings, self.model, self.path, self.names = grid, settings, model, path, names
+        self._about = {"model": {"sha256": model.sha256, **about}, "run": dict(run_info)}
+        self._pending: dict[str, tuple[int, float]] = {}  # message id -> node, end of the wait
+        self._rows: dict[int, dict[str, Any]] = {}  # by node
+
+    @classmethod
+    def of(
+        cls, grid: Grid, settings: Settings, model_path: Path, path: Path, run_info: Mapping[str, Any]
+    ) -> "Publication":
+        """Publish the model in the folder ``best`` or ``final`` of a run; `settings` are `waiting_settings`.
+
+        Raises
+        ------
+        ArtefactError, ConfigError, DataError
+            There is no such model, it cannot be used, or the folder for the results is taken.
+        """
         vector, meta = load_model(model_path)
-        self.model = TrainedModel.from_artefact(vector, meta)
-        _ = self.model.state  # a vector that does not fit its description is refused before it is sent
+        model = TrainedModel.from_artefact(vector, meta)
+        _ = model.state  # a vector that does not fit its description is refused before it is sent
         check_new_folder(path)
         if (path / ONBOARDED_FILE).exists():
             raise ArtefactError(f"The folder {path} already holds {ONBOARDED_FILE}: give another one with out.")
         with explained(path):
             path.mkdir(parents=True, exist_ok=True)
-        self.grid, self.settings, self.path = grid, settings, path
-        self._about = {
-            "model": {"path": str(model_path), "sha256": self.model.sha256, "round": meta.get("round")},
-            "run": dict(run_info),
-        }
-        self._pending: dict[str, tuple[int, float]] = {}  # message id -> node, end of the wait
-        self._rows: dict[int, dict[str, Any]] = {}  # by node
+        return cls(grid, settings, model, path, {"path": str(model_path), "round": meta.get("round")}, run_info)
 
     def run(self) -> dict[str, Any]:
         """Send the model to every node, those that connect meanwhile too, until enough have onboarded.
@@ -149,7 +198,7 @@ class Publication:
 
     def _ask_new_nodes(self, now: float) -> None:
         asked = {node for node, _ in self._pending.values()} | set(self._rows)
-        new = sorted(set(self.grid.get_node_ids()) - asked)
+        new = sorted(set(self.grid.get_node_ids() if self.names is None else self.names) - asked)
         if not new:
             return
         config, arrays = ConfigRecord(publication(self.model)), pack_vector(self.model.vector)
@@ -157,8 +206,11 @@ class Publication:
         messages = [request(ONBOARD, node, config, arrays, timeout) for node in new]
         sent = set(push(self.grid, messages))
         for message in messages:
+            node = message.metadata.dst_node_id
             if message.metadata.message_id in sent:
-                self._pending[message.metadata.message_id] = (message.metadata.dst_node_id, now + timeout)
+                self._pending[message.metadata.message_id] = (node, now + timeout)
+            elif self.names is not None:
+                self._refuse(node, DataError("not connected"))
 
     def _take_answers(self, now: float) -> bool:
         """Read what has arrived and give up on what is overdue; False where nothing changed."""
@@ -179,9 +231,7 @@ class Publication:
                 raise DataError(f"no answer within {self.settings.round_timeout:g} s")
             reply = read_onboard_reply(message, self.model)
         except DataError as error:
-            remedy = _REMEDIES.get(str(error), "")
-            self._rows[node] = {"node": str(node), "error": str(error)}
-            logger.warning("node %s: not onboarded, %s%s", node, error, remedy and f" ({remedy})")
+            self._refuse(node, error)
             return
         self._rows[node] = _row(node, reply)
         part = "; its data took part in the training" if reply.took_part else ""
@@ -197,10 +247,17 @@ class Publication:
             ),
         )
 
+    def _refuse(self, node: int, error: DataError) -> None:
+        remedy, name = _REMEDIES.get(str(error), ""), (self.names or {}).get(node, "")
+        self._rows[node] = {"node": str(node), **({"client": name} if name else {}), "error": str(error)}
+        logger.warning("%s: not onboarded, %s%s", name or f"node {node}", error, remedy and f" ({remedy})")
+
     def _over(self, waited: float, quiet: float) -> bool:
         """Whether nobody is asked any more and nobody is waited for."""
         if self._pending:
             return False
+        if self.names is not None and len(self._rows) == len(self.names):
+            return True
         needed = self.settings.min_results
         enough = len(self.onboarded) >= needed or (len(self._rows) >= needed and quiet > PATIENCE)
         return enough or waited >= self.settings.wait_timeout

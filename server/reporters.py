@@ -17,13 +17,17 @@ _log = logging.getLogger("pfedgp")
 class Reporter:
     """Listens to one run; each event does nothing unless a subclass says what.
 
-    ``start`` comes once, ``round`` after each round, then either ``finish`` or ``fail``. All numbers are those of the
+    ``start`` comes once, then ``resume`` where the run goes on from a checkpoint, ``round`` after each round, then
+    either ``finish`` or ``fail``. All numbers are those of the
     run's own files: `record` is the line of ``metrics.jsonl``, `rows` those of ``clients.csv``, `summary` is
     ``summary.json``.
     """
 
-    def start(self, settings: Settings, n_clients: int, path: Path) -> None:
-        """Before the first round."""
+    def start(self, settings: Settings, n_clients: int, path: Path, own_data: bool = False) -> None:
+        """Before the first round; `own_data` says that the clients brought their data themselves."""
+
+    def resume(self, done: int, history: Sequence[Mapping[str, Any]]) -> None:
+        """After `start`, where `done` rounds were done before; `history` holds their records."""
 
     def round(self, record: Mapping[str, Any]) -> None:
         """After each round."""
@@ -61,9 +65,13 @@ class Guarded(Reporter):
         self._reporter, self._what = reporter, what
         self._broken = False
 
-    def start(self, settings: Settings, n_clients: int, path: Path) -> None:
+    def start(self, settings: Settings, n_clients: int, path: Path, own_data: bool = False) -> None:
         """Pass on."""
-        self._try(self._reporter.start, settings, n_clients, path)
+        self._try(self._reporter.start, settings, n_clients, path, own_data)
+
+    def resume(self, done: int, history: Sequence[Mapping[str, Any]]) -> None:
+        """Pass on."""
+        self._try(self._reporter.resume, done, history)
 
     def round(self, record: Mapping[str, Any]) -> None:
         """Pass on."""

@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 from pfedgp_core.config import Settings
 from server.reporters import Reporter
-from server.wording import duration, number, percent, shortened
+from server.wording import duration, number, percent, shortened, size
 
 __all__ = ["ConsoleReporter"]
 
@@ -30,15 +30,17 @@ class ConsoleReporter(Reporter):
         self._rounds = 0
         self._counters: Counter[str] = Counter()
 
-    def start(self, settings: Settings, n_clients: int, path: Path) -> None:
+    def start(self, settings: Settings, n_clients: int, path: Path, own_data: bool = False) -> None:
         """Print the effective settings as a small tree."""
         s, gp = settings, settings.gp
         self._rounds = s.rounds
         epochs = "1 local epoch" if s.local_epochs == 1 else f"{s.local_epochs} local epochs"
         regression = s.task == "regression"
+        simulated = f"{s.dataset}, {'regression' if regression else f'{s.classes_per_client} classes per client'}"
+        own = f"the clients' own{', regression' if regression else ''}"
         sampler = f"{gp.sweeps} sweeps, {gp.train_chains} chains in training, {gp.predict_chains} in prediction"
         rows = {
-            "data": f"{s.dataset}, {'regression' if regression else f'{s.classes_per_client} classes per client'}",
+            "data": own if own_data else simulated,
             "clients": f"{n_clients}, {s.clients_per_round} sampled in each round",
             "rounds": f"{s.rounds}, validation every {s.evaluate_every}, {s.aggregation} average",
             "model": f"{s.variant} GP, {s.objective} objective, network {s.network}, {s.feature_dim} features",
@@ -52,6 +54,12 @@ class ConsoleReporter(Reporter):
         for place, (name, text) in enumerate(rows.items(), start=1):
             self._print(f"{'`--' if place == len(rows) else '|--'} {name:<8} {text}")
 
+    def resume(self, done: int, history: Sequence[Mapping[str, Any]]) -> None:
+        """Say where the run goes on."""
+        for record in history:
+            self._counters.update(record.get("counters") or {})
+        self._print(f"going on after round {done}")
+
     def round(self, record: Mapping[str, Any]) -> None:
         """Print one line, and a second one naming the clients that failed."""
         width = len(str(self._rounds))
@@ -64,6 +72,8 @@ class ConsoleReporter(Reporter):
             f"loss {number(record['train_loss'])}",
             _validation(record),
             duration(seconds["round"]),
+            f"out {size(record['bytes_sent'])}",
+            f"in {size(record['bytes_received'])}",
             f"ETA {duration(None if eta is None else round(eta))}",
         ]
         if record.get("best"):
@@ -83,6 +93,9 @@ class ConsoleReporter(Reporter):
         if len(rows) > _MOST_ROWS:
             self._print(f"... and {len(rows) - _MOST_ROWS} more clients in clients.csv")
         self._name("no test result", summary.get("missing_clients"))
+        for name, reasons in (summary.get("failures") or {}).items():
+            listed = ", ".join(f"{shortened(reason, 120)} x {count}" for reason, count in reasons.items())
+            self._print(f"  failures of {shortened(name, _WIDEST_CELL)}: {listed}")
         events = {name: count for name, count in sorted(self._counters.items()) if count}
         if events:
             self._print("counters: " + ", ".join(f"{name} {count}" for name, count in events.items()))
@@ -118,8 +131,9 @@ def _validation(record: Mapping[str, Any]) -> str:
     if "validation_standard_rmse" in record:
         error = record["validation_standard_rmse"]
         return f"val rmse {'-' if error is None else number(error):>5} sd"
-    accuracy = record["validation_accuracy"]
-    return f"val acc {'-' if accuracy is None else percent(accuracy):>6}"
+    accuracy, ece = record["validation_accuracy"], record.get("validation_ece")
+    shown = f"val acc {'-' if accuracy is None else percent(accuracy):>6}"
+    return f"{shown}  ece {'-' if ece is None else number(ece):>5}"
 
 
 def _federated(summary: Mapping[str, Any]) -> list[str]:

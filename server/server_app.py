@@ -4,45 +4,86 @@ import logging
 import sys
 import time
 import traceback
+from contextlib import suppress
 from pathlib import Path
+from typing import Any, cast
 
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from pfedgp_core.config import Settings
-from pfedgp_core.errors import PFedGPError
+from pfedgp_core.errors import ConfigError, PFedGPError
 from pfedgp_core.exchange import software_versions
-from server.artefacts import RunFolder
+from server.artefacts import RunFolder, check_new_folder
+from server.checkpoint import sweep_partial
 from server.federation import Federation
 from server.object_retry import shorten_object_retry
-from server.outputs import Outputs
+from server.outputs import Outputs, take_path
+from server.patient_grid import PatientGrid
 from server.publish import Publication, take_publish, waiting_settings
+from server.resume import RESUME, Resumable, refuse_changes
+from server.run_lock import RunLock
 
 app = ServerApp()
 
 
 @app.main()
 def main(grid: Grid, context: Context) -> None:
-    """Run the federation that the run config describes, or publish the model that it names."""
+    """Run the federation that the run config describes, go on with one, or publish the model that it names."""
     _log_to_console()
     shorten_object_retry()
     run_config = dict(context.run_config)
-    run_config.pop("resume", None)
-    outputs, published = Outputs.take(run_config), take_publish(run_config)
-    outputs.check()
-    origin = {"run_id": str(context.run_id), "versions": software_versions()}
+    resume, published = take_path(run_config, RESUME, "RUN"), take_publish(run_config)
+    outputs = Outputs.take(run_config)
+    engine = "simulation" if hasattr(grid, "window") else "deployment"
+    origin = {"run_id": str(context.run_id), "versions": software_versions(), "engine": engine}
+    grid = cast(Grid, PatientGrid(grid))
     if published:
+        outputs.check()
         path, model = _folder(outputs, "published"), Path(published).expanduser().absolute()
-        Publication(grid, waiting_settings(run_config), model, path, origin).run()
-        return
-    settings = Settings.from_run_config(run_config)
-    folder = RunFolder.create(_folder(outputs, f"{settings.dataset}-{settings.variant}"), settings, origin)
+        Publication.of(grid, waiting_settings(run_config), model, path, origin).run()
+    elif resume:
+        _go_on(grid, Path(resume).expanduser().absolute(), run_config, outputs, origin)
+    else:
+        outputs.check()
+        settings = Settings.from_run_config(run_config)
+        path = _folder(outputs, f"{settings.dataset}-{settings.variant}")
+        check_new_folder(path)
+        with RunLock(path):
+            folder = RunFolder.create(path, settings, origin | outputs.to_origin())
+            _run(Federation(grid, settings, folder, outputs.reporters()))
+
+
+def _go_on(grid: Grid, path: Path, run_config: dict[str, Any], outputs: Outputs, origin: dict[str, Any]) -> None:
+    """Go on with the run in `path`; `run_config` holds no setting but perhaps the number of rounds."""
+    if outputs.out and _folder(outputs, "") != path:
+        raise ConfigError(f"out = {outputs.out!r} does not go with resume, which writes to {path}: leave it out.")
+    rounds = run_config.get("rounds")
+    if rounds is not None and type(rounds) is not int:
+        raise ConfigError(f"rounds = {rounds!r} is not an integer: leave it out, or give the rounds to reach.")
+    # Before the lock, which would make the folder of a run that is not there.
+    Resumable.open(path, rounds)
+    with RunLock(path):
+        former = Resumable.open(path, rounds)
+        refuse_changes(run_config, former.settings, path)
+        outputs = outputs.or_else(former.outputs)
+        outputs.check()
+        sweep_partial(path)
+        again = {key: origin[key] for key in ("run_id", "versions", "engine")}
+        resumed = [*former.origin.get("resumed", []), {"after_round": former.round, **again}]
+        folder = RunFolder.reopen(path, former.settings, former.origin | outputs.to_origin() | {"resumed": resumed})
+        _run(Federation(grid, former.settings, folder, outputs.reporters(), former.checkpoint))
+
+
+def _run(federation: Federation) -> None:
+    """Run it; an error that nobody foresaw leaves its traceback in the folder, where there is room for it."""
     try:
-        Federation(grid, settings, folder, outputs.reporters()).run()
+        federation.run()
     except PFedGPError:
         raise
     except Exception:
-        (folder.path / "error.log").write_text(traceback.format_exc(), encoding="utf-8")
+        with suppress(OSError):
+            (federation.folder.path / "error.log").write_text(traceback.format_exc(), encoding="utf-8")
         raise
 
 

@@ -9,13 +9,13 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
-from pfedgp_core.aggregation import average, implausible_updates
+from pfedgp_core.aggregation import combine, implausible_updates
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
-from pfedgp_core.exchange import EVALUATE, OK, SPLIT, STATUSES, TRAIN, EvaluateReply, TrainReply
+from pfedgp_core.exchange import EVALUATE, OK, ROUND, SPLIT, STATUSES, TRAIN, EvaluateReply, TrainReply
 from pfedgp_core.streams import Stream
 from server.messages import pack_vector, request, unpack_vector
-from server.reply_checks import Accepted, Checked, read_evaluate_reply, read_train_reply
+from server.reply_checks import Accepted, Checked, read_evaluate_reply, read_riding_evaluation, read_train_reply
 from server.roster import Client, Roster
 from server.task_report import CLASSIFICATION, Sums, TaskReport, task_report
 
@@ -42,10 +42,21 @@ class Training:
 
 @dataclass
 class Evaluation:
-    """What came of the last evaluate requests, for one split."""
+    """What came of the last evaluation, on one split.
+
+    Attributes
+    ----------
+    split : str
+        Empty where there was none.
+    asked : list
+        Clients that got an evaluate request.
+    riding : list
+        Clients whose train request asked for the evaluation too.
+    """
 
     split: str = ""
     asked: list[Asked] = field(default_factory=list)
+    riding: list[Asked] = field(default_factory=list)
     replies: Checked[EvaluateReply] = field(default_factory=Checked)
     report: TaskReport = CLASSIFICATION
 
@@ -93,13 +104,34 @@ class PFedGP(Strategy):
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> list[Message]:
-        """Ask ``clients-per-round`` connected clients, drawn without replacement, to train."""
-        online = self.roster.online()
+        """Ask ``clients-per-round`` connected clients, drawn without replacement, to train.
+
+        Where `config` names a split, all connected clients that have such data evaluate the same arrays as well, as the
+        model of the round before: those drawn ahead of their training and in the same reply, the others by an evaluate
+        request of their own. That spares an exchange.
+        """
+        online, split = self.roster.online(), str(config[SPLIT])
         rng = Stream(self.settings.seed, "sample", server_round).numpy
-        drawn = rng.choice(len(online), size=min(self.settings.clients_per_round, len(online)), replace=False)
+        places = rng.choice(len(online), size=min(self.settings.clients_per_round, len(online)), replace=False)
+        drawn = [online[i] for i in sorted(places)]
         self._sent = unpack_vector(arrays)
-        self.training = Training(self._requests(TRAIN, [online[i] for i in sorted(drawn)], config, arrays))
-        return [message for _, message in self.training.asked]
+        plain = ConfigRecord(dict(config) | {SPLIT: ""})
+        asked = [
+            (c, self._request(TRAIN, c, config if split and c.hello.count(split) else plain, arrays)) for c in drawn
+        ]
+        self.training = Training(asked)
+        self.evaluation = Evaluation(report=self.report)
+        if split:
+            before = ConfigRecord(dict(config) | {ROUND: server_round - 1})
+            names = {client.name for client in drawn}
+            others = [c for c in online if c.name not in names and c.hello.count(split)]
+            self.evaluation = Evaluation(
+                split,
+                [(c, self._request(EVALUATE, c, before, arrays)) for c in others],
+                [(c, message) for c, message in asked if c.hello.count(split)],
+                report=self.report,
+            )
+        return [message for _, message in (*self.training.asked, *self.evaluation.asked)]
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
@@ -109,9 +141,13 @@ class PFedGP(Strategy):
         A client without an update (a single class, say) has answered as it should: it counts as a result and is left
         out of the average. Fewer results than ``min-results`` leave the model as it is.
         """
+        replies = list(replies)
         checked = self._check(replies, self.training.asked, lambda m, c: read_train_reply(m, c.name, self.size))
         self._refuse_implausible(checked)
         self.training.replies = checked
+        self._tell_roster(checked)
+        if self.evaluation.split:
+            self.aggregate_evaluate(server_round - 1, replies)
         for name, accepted in checked.accepted.items():
             self.roster.clients[name].trained_in.append(server_round)
             if accepted.reply.status != OK:
@@ -120,8 +156,8 @@ class PFedGP(Strategy):
         updates = [a for a in checked.accepted.values() if a.vector is not None]
         if len(checked.accepted) < self.settings.min_results or not updates:
             return None, metrics
-        weights = [a.reply.n_train for a in updates] if self.settings.aggregation == "samples" else None
-        return pack_vector(average([a.vector for a in updates if a.vector is not None], weights)), metrics
+        vectors = [a.vector for a in updates if a.vector is not None]
+        return pack_vector(combine(self.settings, self._sent, vectors, [a.reply.n_train for a in updates])), metrics
 
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -129,16 +165,22 @@ class PFedGP(Strategy):
         """Ask every connected client that has data of the split named in `config`."""
         split = str(config[SPLIT])
         clients = [client for client in self.roster.online() if client.hello.count(split)]
-        self.evaluation = Evaluation(split, self._requests(EVALUATE, clients, config, arrays), report=self.report)
+        asked = [(client, self._request(EVALUATE, client, config, arrays)) for client in clients]
+        self.evaluation = Evaluation(split, asked, report=self.report)
         return [message for _, message in self.evaluation.asked]
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
         """Pool the sums of all clients that answered; None where there are none."""
-        split = self.evaluation.split
-        self.evaluation.replies = self._check(
-            replies,
-            self.evaluation.asked,
-            lambda m, c: read_evaluate_reply(m, c.hello, split, self.report.sums),
+        split, sums, replies = self.evaluation.split, self.report.sums, list(replies)
+        checked = self._check(replies, self.evaluation.asked, lambda m, c: read_evaluate_reply(m, c.hello, split, sums))
+        self._tell_roster(checked)  # of the riding ones, the training has told
+        riding = self._check(
+            replies, self.evaluation.riding, lambda m, c: read_riding_evaluation(m, c.hello, split, sums)
+        )
+        # Sums are added in the order of the names, whichever way they came.
+        self.evaluation.replies = Checked(
+            dict(sorted((checked.accepted | riding.accepted).items())),
+            dict(sorted((checked.failed | riding.failed).items())),
         )
         for name, reason in self.evaluation.replies.failed.items():
             logger.warning("round %d: %s is not in the %s numbers: %s", server_round, name, split, reason)
@@ -153,8 +195,17 @@ class PFedGP(Strategy):
             del checked.accepted[names[i]]
             checked.failed[names[i]] = "the update's norm is implausibly large"
 
-    def _requests(self, kind: str, clients: list[Client], config: ConfigRecord, arrays: ArrayRecord) -> list[Asked]:
-        return [(c, request(kind, c.node_id, config, arrays, self.settings.round_timeout)) for c in clients]
+    def _tell_roster(self, checked: Checked) -> None:
+        """Let the roster know who answered as it should, who did not, and who did not at all."""
+        for name in checked.accepted:
+            self.roster.succeeded(name)
+        for name, reason in checked.failed.items():
+            if name in checked.silent:
+                self.roster.silent(name)
+            self.roster.failed(name, reason)
+
+    def _request(self, kind: str, client: Client, config: ConfigRecord, arrays: ArrayRecord) -> Message:
+        return request(kind, client.node_id, config, arrays, self.settings.round_timeout)
 
     def _check(
         self, replies: Iterable[Message], asked: list[Asked], read: Callable[[Message, Client], Accepted]
@@ -167,6 +218,7 @@ class PFedGP(Strategy):
             reply = answers.get(message.metadata.message_id)
             try:
                 if reply is None:
+                    checked.silent.add(client.name)
                     raise DataError(f"no reply within {self.settings.round_timeout:g} s")
                 checked.accepted[client.name] = read(reply, client)
             except DataError as error:

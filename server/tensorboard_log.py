@@ -40,7 +40,7 @@ class TensorBoardLog(Reporter):
         self.folder = folder
         self._writer: SummaryWriter | None = None
 
-    def start(self, settings: Settings, n_clients: int, path: Path) -> None:
+    def start(self, settings: Settings, n_clients: int, path: Path, own_data: bool = False) -> None:
         """Open the log and note the settings."""
         require_tensorboard()
         from torch.utils.tensorboard import SummaryWriter

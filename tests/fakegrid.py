@@ -31,12 +31,21 @@ class FakeGrid(Grid):
         Sees every reply and may change, replace or lose it.
     node_config : dict, optional
         Added to the node config of every client.
+    deployed : bool
+        Like the grid of a deployment, without the attribute ``window`` that the simulation's grid has.
     """
 
     def __init__(
-        self, app: ClientApp, clients: int, tamper: Tamper | None = None, node_config: dict[str, Any] | None = None
+        self,
+        app: ClientApp,
+        clients: int,
+        tamper: Tamper | None = None,
+        node_config: dict[str, Any] | None = None,
+        deployed: bool = False,
     ) -> None:
         self.app, self.tamper = app, tamper
+        if not deployed:
+            self.window = 1_000_000
         self.sent: list[Message] = []
         self.contexts: dict[int, Context] = {}
         self.offline: set[int] = set()  # indices of clients

@@ -12,6 +12,7 @@ from client.client_app import app as client_app
 from pfedgp_core.config import GPSettings, Settings
 from server.artefacts import load_model
 from server.server_app import app as server_app
+from server.settings_file import read_settings_file
 from tests.fakegrid import FakeGrid, Tamper
 
 # Small enough for a round in a tenth of a second, large enough to learn.
@@ -52,6 +53,14 @@ def start(grid: FakeGrid, settings: Settings, out: Path) -> Run:
     return Run(out)
 
 
-def federate(settings: Settings, out: Path, tamper: Tamper | None = None) -> Run:
+def federate(settings: Settings, out: Path, tamper: Tamper | None = None, deployed: bool = False) -> Run:
     """Run a federation of as many nodes as `settings` has clients."""
-    return start(FakeGrid(client_app, settings.clients, tamper), settings, out)
+    return start(FakeGrid(client_app, settings.clients, tamper, deployed=deployed), settings, out)
+
+
+def resume(out: Path, tamper: Tamper | None = None, deployed: bool = False, **given: Any) -> Run:
+    """Go on with the run in `out`, with new nodes; `given` are keys of the run config."""
+    clients = Settings.from_run_config(read_settings_file(out / "config.toml")).clients
+    grid = FakeGrid(client_app, clients, tamper, deployed=deployed)
+    server_app(grid, Context(2, 1, {}, RecordDict(), {"resume": str(out), **given}))
+    return Run(out)

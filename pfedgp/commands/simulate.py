@@ -56,7 +56,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Run the simulation; 0 if it completed."""
-    workers = _workers(args.workers)
+    workers = read_workers(args.workers)
     flat = read_settings_file(args.config) if args.config else {}
     given = {key: getattr(args, key) for key in ("out", "tensorboard", "prometheus") if getattr(args, key) is not None}
     outputs = replace(Outputs.take(flat), **given)
@@ -144,7 +144,8 @@ def check(settings: Settings, folder: Path) -> None:
     build_network(settings.network, dataset.input_shape, settings.feature_dim)
 
 
-def _workers(text: str | None) -> int | None:
+def read_workers(text: str | None) -> int | None:
+    """The number of worker processes that an option gives; ConfigError where it is none."""
     if text is None:
         return None
     if not text.isdecimal() or int(text) < 1:

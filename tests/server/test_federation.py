@@ -339,7 +339,7 @@ def test_an_unexpected_error_of_the_server_leaves_its_traceback(
     def broken(*arguments):
         raise ZeroDivisionError("boom")
 
-    monkeypatch.setattr(server.strategy, "average", broken)
+    monkeypatch.setattr(server.strategy, "combine", broken)
     with pytest.raises(ZeroDivisionError):
         federate(SMALL, tmp_path / "run")
     assert "boom" in (tmp_path / "run" / "error.log").read_text()

@@ -1,0 +1,64 @@
+"""``pfedgp resume``: go on with a run that was cut off, on the engine that it ran on."""
+
+import argparse
+from pathlib import Path
+
+from pfedgp.commands.simulate import read_workers
+from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
+from server.resume import Resumable
+from server.run_lock import is_locked
+
+__all__ = ["add_arguments", "main"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    parser.add_argument("run", metavar="RUN", help="folder of the run, the one that holds config.toml")
+    parser.add_argument("--rounds", metavar="N", help="rounds to reach (default: those of the run); not fewer")
+    parser.add_argument("--workers", metavar="N", help="simulation: processes that train clients (default: one a core)")
+    parser.add_argument("--state", metavar="FOLDER", help="deployment: the server's state folder")
+    parser.add_argument("--control", metavar="HOST:PORT", help="deployment: the server's control address")
+    parser.add_argument("--ca", metavar="FILE", help="deployment: the certificate that signed the server's")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Go on with the run; 0 if it completed."""
+    args.rounds, path = _rounds(args.rounds), Path(args.run).expanduser().absolute()
+    elsewhere = any((args.state, args.control, args.ca))
+    if elsewhere and not (path / "config.toml").is_file():
+        return _deployed(path, args)  # the folder is the server's, on another host or in a container
+    former = Resumable.open(path, args.rounds)
+    if is_locked(path):
+        raise ArtefactError(f"The run in {path} still runs: wait for its end, or stop it first.")
+    if former.engine == "deployment":
+        if args.workers is not None:
+            raise ConfigError("--workers belongs to simulations, and this run was deployed: leave it out.")
+        return _deployed(path, args)
+    if elsewhere:
+        raise ConfigError(
+            "--state, --control and --ca belong to deployments, and this run was simulated: leave them out."
+        )
+
+    from pfedgp.simulate import run_simulation
+
+    workers = read_workers(args.workers)
+    try:
+        summary = run_simulation(former.settings, path, workers=workers, resume=True)
+    except ArtefactError as error:
+        # The folder was fine before the run went on, so this is a failed run and no mistake in the command.
+        raise RunFailedError(str(error)) from error
+    return 0 if summary.get("status") == "completed" else 1
+
+
+def _deployed(path: Path, args: argparse.Namespace) -> int:
+    from pfedgp.operator import runs
+
+    return runs.resume(path, args)
+
+
+def _rounds(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise ConfigError(f"--rounds {text!r} is not a positive integer; give for example --rounds 20.")
+    return int(text)

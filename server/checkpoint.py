@@ -1,0 +1,223 @@
+"""Checkpoints: all that a run needs to go on after any of its rounds, in one file that is whole or not there.
+
+``RUN/checkpoints/round-000007.safetensors`` holds the vector after round 7 (``current``), the best one where that is
+another (``best``), and the rest as JSON in the header, with a checksum over everything. The last three are kept.
+Nothing in it comes from a client's data beyond what its greeting and its metric sums say.
+"""
+
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_safetensors
+
+from pfedgp_core.config import Settings
+from pfedgp_core.data_spec import DataSpec
+from pfedgp_core.errors import ArtefactError, NonFiniteError, PFedGPError
+from server.files import explained, is_partial, write_whole
+
+__all__ = ["CHECKPOINTS", "Checkpoint", "Model", "newest_checkpoint", "sweep_partial", "write_checkpoint"]
+
+CHECKPOINTS = "checkpoints"
+SCHEMA, KEPT = 1, 3
+_NAME = re.compile(r"round-(\d{6,})\.safetensors")
+_log = logging.getLogger("pfedgp")
+
+
+@dataclass
+class Model:
+    """A shared vector, the round that made it, and its metrics on the pooled validation data where it was measured."""
+
+    vector: np.ndarray
+    round: int = 0
+    metrics: Mapping[str, float | int | None] = field(default_factory=dict)
+
+    def describe(self) -> dict[str, Any]:
+        """All but the vector."""
+        return {"round": self.round, "metrics": dict(self.metrics)}
+
+
+@dataclass
+class Checkpoint:
+    """The state of a run after a round.
+
+    Attributes
+    ----------
+    round : int
+        Rounds that are done; 0 before the first.
+    settings : Settings
+    spec : DataSpec
+    roster : dict
+        The clients, as ``Roster.to_state`` returns them.
+    current : Model
+    best : Model or None
+        None before the first evaluation.
+    failed_rounds : list of dict
+        Rounds with too few replies in a row, up to now: client name -> reason.
+    lines : int
+        Of ``metrics.jsonl``.
+    pending : dict or None
+        The record of the last round, where it still lacks its evaluation.
+    run : dict
+        Origin of the run, as in ``summary.json``.
+    seconds : float
+        That the run has taken so far.
+    """
+
+    round: int
+    settings: Settings
+    spec: DataSpec
+    roster: dict[str, Any]
+    current: Model
+    best: Model | None = None
+    failed_rounds: list[dict[str, str]] = field(default_factory=list)
+    lines: int = 0
+    pending: dict[str, Any] | None = None
+    run: dict[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+def write_checkpoint(run: Path, checkpoint: Checkpoint) -> None:
+    """Write the checkpoint into the folder of a run, on disk when this returns, and remove all but the last three.
+
+    Raises
+    ------
+    ArtefactError
+        It cannot be written; the former ones are whole.
+    NonFiniteError
+        It holds NaN or infinity.
+    """
+    tensors = {"current": checkpoint.current.vector}
+    if checkpoint.best is not None and checkpoint.best.vector.tobytes() != checkpoint.current.vector.tobytes():
+        tensors["best"] = checkpoint.best.vector
+    if not all(np.isfinite(vector).all() for vector in tensors.values()):
+        raise NonFiniteError(f"The model of round {checkpoint.round} holds NaN or infinity, so it is not kept.")
+    header = {
+        "schema": SCHEMA,
+        "round": checkpoint.round,
+        "settings": checkpoint.settings.to_run_config(),
+        "spec": checkpoint.spec.to_json(),
+        "roster": checkpoint.roster,
+        "current": checkpoint.current.describe(),
+        "best": None if checkpoint.best is None else checkpoint.best.describe(),
+        "failed_rounds": checkpoint.failed_rounds,
+        "lines": checkpoint.lines,
+        "pending": checkpoint.pending,
+        "run": checkpoint.run,
+        "seconds": checkpoint.seconds,
+    }
+    text = json.dumps(header, allow_nan=False)
+    folder = run / CHECKPOINTS
+    with explained(folder):
+        folder.mkdir(exist_ok=True)
+    metadata = {"checkpoint": text, "sha256": _checksum(text, tensors)}
+    write_whole(folder / f"round-{checkpoint.round:06d}.safetensors", to_safetensors(tensors, metadata=metadata))
+    for old in _checkpoints(folder)[KEPT:]:
+        with explained(old):
+            old.unlink(missing_ok=True)
+
+
+def newest_checkpoint(run: Path) -> Checkpoint | None:
+    """Read the newest whole checkpoint of a run; None where the run has written none.
+
+    Raises
+    ------
+    ArtefactError
+        None of them is whole, or one is of a newer version of pFedGP.
+    """
+    damaged: list[str] = []
+    for path in _checkpoints(run / CHECKPOINTS):
+        try:
+            checkpoint = _read(path)
+        except _DamagedError as error:
+            damaged.append(f"{path.name}: {error}")
+            continue
+        if damaged:
+            _log.warning(
+                "damaged checkpoints are left out (%s): the run goes on from round %d",
+                *("; ".join(damaged), checkpoint.round),
+            )
+        return checkpoint
+    if damaged:
+        raise ArtefactError(
+            f"No checkpoint in {run / CHECKPOINTS} is whole ({'; '.join(damaged)}): restore them from a copy, or start "
+            "a new run."
+        )
+    return None
+
+
+def sweep_partial(run: Path) -> None:
+    """Remove what killed processes left half written in the folder of a run."""
+    for folder in (run, run / CHECKPOINTS, run / "best", run / "final"):
+        for path in folder.iterdir() if folder.is_dir() else ():
+            if is_partial(path.name) and path.is_file():
+                path.unlink(missing_ok=True)
+
+
+class _DamagedError(Exception):
+    """A checkpoint that is not what was written."""
+
+
+def _checkpoints(folder: Path) -> list[Path]:
+    """Newest first."""
+    if not folder.is_dir():
+        return []
+    numbered = [(int(match[1]), path) for path in folder.iterdir() if (match := _NAME.fullmatch(path.name))]
+    return [path for _, path in sorted(numbered, reverse=True)]
+
+
+def _read(path: Path) -> Checkpoint:
+    try:
+        with safe_open(path, framework="numpy") as file:
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (no dict)
+            metadata = file.metadata() or {}
+        text = metadata["checkpoint"]
+        header = json.loads(text)
+        schema = header["schema"]
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+        raise _DamagedError(f"{type(error).__name__}: {' '.join(str(error).split())[:100]}") from error
+    if isinstance(schema, int) and schema > SCHEMA:
+        raise ArtefactError(
+            f"The checkpoint {path} has schema version {schema}, and this version of pFedGP reads up to {SCHEMA}: "
+            "update pFedGP."
+        )
+    if metadata.get("sha256") != _checksum(text, tensors):
+        raise _DamagedError("its checksum differs")
+    try:
+        return _from_parts(header, tensors)
+    except (PFedGPError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _DamagedError(f"{type(error).__name__}: {' '.join(str(error).split())[:100]}") from error
+
+
+def _from_parts(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Checkpoint:
+    for vector in tensors.values():
+        if vector.dtype != np.float32 or vector.ndim != 1 or not np.isfinite(vector).all():
+            raise ValueError("a vector that is not finite float32")
+    current, best = tensors["current"], tensors.get("best", tensors["current"])
+    return Checkpoint(
+        round=int(header["round"]),
+        settings=Settings.from_run_config(header["settings"]),
+        spec=DataSpec.from_json(header["spec"]),
+        roster=dict(header["roster"]),
+        current=Model(current, int(header["current"]["round"]), dict(header["current"]["metrics"])),
+        best=None if header["best"] is None else Model(best, int(header["best"]["round"]), header["best"]["metrics"]),
+        failed_rounds=[dict(failed) for failed in header["failed_rounds"]],
+        lines=int(header["lines"]),
+        pending=header["pending"],
+        run=dict(header["run"]),
+        seconds=float(header["seconds"]),
+    )
+
+
+def _checksum(text: str, tensors: Mapping[str, np.ndarray]) -> str:
+    digest = hashlib.sha256(text.encode())
+    for key in sorted(tensors):
+        digest.update(key.encode() + np.ascontiguousarray(tensors[key]).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,110 @@
+"""The end of a run: the best model on every client's test data, and all artefacts that follow from it."""
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pfedgp_core.config import Settings
+from pfedgp_core.data_spec import DataSpec
+from pfedgp_core.errors import RunFailedError
+from pfedgp_core.simulated import simulated_partition
+from server.artefacts import RunFolder
+from server.calibration import calibration_record, temperature_results
+from server.checkpoint import Model
+from server.outcome import client_rows, summary
+from server.roster import Roster
+from server.strategy import Evaluation
+from server.task_report import TaskReport
+
+__all__ = ["final_results", "model_meta", "refuse_untested"]
+
+logger = logging.getLogger("pfedgp.server")
+
+
+def model_meta(model: Model, settings: Settings, roster: Roster, spec: DataSpec, report: TaskReport) -> dict[str, Any]:
+    """Return what a reader needs to use the model, as it is kept with it."""
+    return {
+        "round": model.round,
+        report.score_key: model.metrics.get(report.score),
+        "class_names": list(spec.class_names),
+        "input_shape": list(spec.input_shape),
+        "normalisation": {"mean": list(spec.mean), "std": list(spec.std)},
+        "clients": [client.name for client in roster.all],
+        "settings": settings.to_run_config(),
+    }
+
+
+def refuse_untested(roster: Roster, test: Evaluation, path: Path) -> None:
+    """Raise RunFailedError where there are clients with test data and none of them could test the model."""
+    missing = _missing(roster, test)
+    if missing and not test.replies.accepted:
+        named = ", ".join(f"{name}: {reason}" for name, reason in missing.items())
+        raise RunFailedError(f"No client could test the model ({named}); the model is in {path}.")
+
+
+def final_results(
+    folder: RunFolder,
+    settings: Settings,
+    roster: Roster,
+    spec: DataSpec,
+    test: Evaluation,
+    history: Sequence[dict[str, Any]],
+    best: Model,
+    elapsed: Callable[[], float],
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Write all results but the summary.
+
+    Parameters
+    ----------
+    folder : RunFolder
+    settings : Settings
+    roster : Roster
+    spec : DataSpec
+    test : Evaluation
+        Of the best model on the test data.
+    history : sequence of dict
+        The records of all rounds.
+    best : Model
+    elapsed : callable
+        Returns the seconds that the run has taken.
+
+    Returns
+    -------
+    rows : list of dict
+        A row a client, as in ``clients.csv``.
+    summary : dict
+    """
+    rows = client_rows(roster, test)
+    folder.write_clients(rows)
+    folder.write_plots(history, test.pooled)
+    calibration = calibration_record(test, spec.class_names)
+    if calibration is not None:
+        folder.write_calibration(calibration)
+    _write_partition(folder, settings, roster.reference.partition_hash)
+    score, missing = best.metrics.get(test.report.score), _missing(roster, test)
+    total = summary(settings, roster, test, history, best.round, score, missing, elapsed())
+    return rows, total | temperature_results(test)
+
+
+def _missing(roster: Roster, test: Evaluation) -> dict[str, str]:
+    return {
+        client.name: test.replies.failed.get(client.name, "not connected")
+        for client in roster.all
+        if client.hello.n_test and client.name not in test.replies.accepted
+    }
+
+
+def _write_partition(folder: RunFolder, settings: Settings, partition_hash: str) -> None:
+    """Keep the simulated partition with the results, where this machine has the data set too."""
+    if not partition_hash:
+        return
+    try:
+        partition = simulated_partition(settings)
+    except Exception as error:
+        logger.warning("the partition is not in the folder: %s: %s", type(error).__name__, error)
+        return
+    if partition.hash == partition_hash:
+        folder.write_partition(partition)
+    else:
+        logger.warning("the partition is not in the folder: the clients' data set differs from this machine's")

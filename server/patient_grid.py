@@ -1,0 +1,115 @@
+"""A grid that outlives a SuperLink which is away for some minutes, and says so instead of waiting in silence."""
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from flwr.app import Message
+from flwr.serverapp import Grid
+
+from pfedgp_core.errors import PFedGPError, RunFailedError
+
+__all__ = ["GIVE_UP_AFTER", "LOG_INTERVAL", "PatientGrid"]
+
+logger = logging.getLogger("pfedgp.server")
+
+GIVE_UP_AFTER = 600.0  # seconds
+LOG_INTERVAL = 20.0
+RETRY_WAIT = 1.0
+
+
+class PatientGrid:
+    """Passes all on to a grid, and tries again where the SuperLink does not answer.
+
+    Flower's own grid already tries again when it cannot connect, but without a word and for ever. Where it has the
+    parts that are used here for a word and an end, it gets both; anything else that it raises is tried again here.
+
+    Parameters
+    ----------
+    grid : Grid
+    """
+
+    def __init__(self, grid: Grid) -> None:
+        self._grid = grid
+        self._away_since: float | None = None
+        self._next_log = 0.0
+        invoker = getattr(grid, "_retry_invoker", None)
+        if invoker is not None and hasattr(invoker, "max_time") and hasattr(invoker, "on_backoff"):
+            former = invoker.on_backoff
+
+            def note(state: Any) -> None:
+                if former is not None:
+                    former(state)
+                self._note(getattr(state, "exception", None))
+
+            invoker.max_time, invoker.on_backoff = GIVE_UP_AFTER, note
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._grid, name)
+
+    def get_node_ids(self) -> Iterable[int]:
+        """Ids of connected nodes."""
+        return self._patiently(lambda: list(self._grid.get_node_ids()))
+
+    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
+        """Replies that have arrived."""
+        ids = list(message_ids)
+        return self._patiently(lambda: list(self._grid.pull_messages(ids)))
+
+    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
+        """Send, and return the ids of what was accepted.
+
+        A SuperLink that has taken a message and could not say so refuses it the second time; then it counts as sent.
+        """
+        listed, tries = list(messages), 0
+
+        def push() -> list[str]:
+            nonlocal tries
+            tries += 1
+            return list(self._grid.push_messages(listed))
+
+        sent = self._patiently(push)
+        return sent if tries == 1 else [message.metadata.message_id for message in listed]
+
+    def _patiently(self, call: Callable[[], list[Any]]) -> list[Any]:
+        while True:
+            try:
+                result = call()
+            except PFedGPError:
+                raise
+            except Exception as error:
+                if not _is_connection(error):
+                    raise
+                self._note(error)
+                time.sleep(RETRY_WAIT)
+                continue
+            if self._away_since is not None:
+                logger.warning("the SuperLink is back after %.0f s", time.monotonic() - self._away_since)
+                self._away_since = None
+            return result
+
+    def _note(self, error: Exception | None) -> None:
+        """Log now and then that the SuperLink is away; RunFailedError where that has lasted too long."""
+        now = time.monotonic()
+        if self._away_since is None:
+            self._away_since, self._next_log = now, now + LOG_INTERVAL / 10
+        away = now - self._away_since
+        if away > GIVE_UP_AFTER:
+            raise RunFailedError(
+                f"The SuperLink has not answered for {away:.0f} s ({type(error).__name__}): start it again."
+            ) from error
+        if now >= self._next_log:
+            logger.warning("the SuperLink does not answer (%s), trying on", type(error).__name__)
+            self._next_log = now + LOG_INTERVAL
+
+
+def _is_connection(error: Exception) -> bool:
+    """Whether an error comes from the connection to the SuperLink, and may pass."""
+    if isinstance(error, OSError):
+        return True
+    import httpx
+
+    if isinstance(error, httpx.HTTPStatusError):
+        return error.response.status_code >= 500
+    return isinstance(error, httpx.TransportError)
