@@ -1,17 +1,23 @@
-"""Who takes part: every connected node is greeted once, and known by its client's name from then on."""
+"""Who takes part: every connected node is greeted, and known by its client's name from then on."""
 
+import json
 import logging
 import time
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from flwr.app import Message
 from flwr.serverapp import Grid
 
 from pfedgp_core.config import Settings
-from pfedgp_core.data_spec import DataSpec
+from pfedgp_core.data_spec import DataSpec, class_list, parse_shape
 from pfedgp_core.errors import DataError, RunFailedError
-from pfedgp_core.exchange import HELLO, Hello
-from server.messages import Poll, push, request, request_config
+from pfedgp_core.exchange import Hello
+from server.greetings import Greetings
+from server.membership import as_member, common_spec, difference, misfit
+from server.messages import Poll, request_config
 from server.reply_checks import read_hello
 
 __all__ = ["Client", "Roster"]
@@ -24,13 +30,23 @@ WAITING_LOG_INTERVAL = 20.0
 # Seconds until a node is greeted again that could not answer, or whose name another connected node has. A client that
 # crashed and came back is such a namesake: its former node counts as connected for up to a minute.
 RETRY_AFTER = 2.0
+# The same for a node that cannot take part as it is: its operator may mend its data or its configuration.
+BROKEN_RETRY_AFTER = 30.0
+# Life of the first greeting of a client that fell silent; each further one lives twice as long.
+SILENT_GREETING = 10.0
+# Seconds that a resumed run waits for all that were connected when its checkpoint was written.
+RESUME_PATIENCE = 90.0
+# Failures of one client in a row after which a warning names it.
+FAILURES_TO_NAME = 3
 # Flower's codes of errors that come back unchanged however often one asks: the app does not load, raises, is refused.
 LASTING_ERRORS = {1, 2, 7}
+NOWHERE = 0  # node id of a client that a checkpoint names and that was not greeted yet
+SHOWN = 10  # names in a sentence
 
 
 @dataclass
 class Client:
-    """A greeted client. Flower's node id is random in each run, so everything that lasts goes by the name."""
+    """A greeted client. Flower's node id may change, so everything that lasts goes by the name."""
 
     node_id: int
     hello: Hello
@@ -49,27 +65,42 @@ class Roster:
     ----------
     settings : Settings
         Of the run; the greeting carries them.
+
+    Raises
+    ------
+    ConfigError
+        The setting ``class-names`` or ``input-shape`` cannot be read.
     """
 
     def __init__(self, settings: Settings) -> None:
+        class_list(settings.class_names), parse_shape(settings.input_shape)
         self.settings = settings
         self.clients: dict[str, Client] = {}
+        self._spec: DataSpec | None = None
         self._online: set[int] = set()
-        self._pending: dict[str, int] = {}  # greeting's message id -> node id
+        self._greetings = Greetings()
         self._broken: dict[int, str] = {}  # node id -> why it cannot take part
-        self._put_off: dict[int, tuple[float, str]] = {}  # node id -> when to greet it again, why it was not taken
+        self._told: dict[int, str] = {}  # node id -> what the log last said about it
+        self._silent: dict[str, float] = {}  # name of a client that must answer first -> life of its next greeting
+        self._stale: set[str] = set()  # names of clients to greet anew while they take part
+        self._awaited: set[str] = set()  # names of clients that a resumed run waits for
+        self._failures: Counter[str] = Counter()  # in a row
         self._started = False
 
     @property
     def reference(self) -> Hello:
-        """The hello that all others agree with in class names, input shape and partition."""
+        """The hello of the client that joined first; in a simulation all others agree with it."""
         return next(iter(self.clients.values())).hello
 
     @property
+    def own_data(self) -> bool:
+        """Whether the clients have data of their own, and are no simulation."""
+        return bool(self.clients) and self.reference.own_data
+
+    @property
     def spec(self) -> DataSpec:
-        """Classes, shape and normalisation of the federation's data."""
-        hello = self.reference
-        return DataSpec(hello.class_names, hello.input_shape, hello.mean, hello.std)
+        """Classes, shape and normalisation of the federation's data; before `freeze` what they would be now."""
+        return self._spec or common_spec([client.hello for client in self.all], self.settings)
 
     @property
     def all(self) -> list[Client]:
@@ -77,71 +108,185 @@ class Roster:
         return [self.clients[name] for name in sorted(self.clients)]
 
     def online(self) -> list[Client]:
-        """Clients whose node was connected at the last look, by name."""
-        return [client for client in self.all if client.node_id in self._online]
+        """Clients whose node was connected at the last look and that answer, by name."""
+        here = self._online - set(self._broken)
+        return [client for client in self.all if client.node_id in here and client.name not in self._silent]
+
+    def missing(self) -> list[str]:
+        """Names of known clients that are not online."""
+        here = {client.name for client in self.online()}
+        return [client.name for client in self.all if client.name not in here]
 
     def by_node(self) -> dict[int, Client]:
         """Clients by node id."""
-        return {client.node_id: client for client in self.clients.values()}
+        return {client.node_id: client for client in self.clients.values() if client.node_id != NOWHERE}
 
-    def refresh(self, grid: Grid) -> None:
-        """Greet new nodes and take in what greeted ones answered; never waits."""
-        self._online = set(grid.get_node_ids())
-        known = set(self.by_node()) | set(self._pending.values()) | set(self._broken)
-        known |= {node for node, (again, _) in self._put_off.items() if time.monotonic() < again}
-        config, timeout = request_config(self.settings), self.settings.wait_timeout
-        room = getattr(grid, "window", len(self._online)) - len(self._pending)
-        new = sorted(self._online - known)[: max(room, 0)]
-        greetings = [request(HELLO, node, config, None, timeout) for node in new]
-        if greetings:
-            sent = set(push(grid, greetings))
-            ids = {m.metadata.message_id: m.metadata.dst_node_id for m in greetings}
-            self._pending |= {message_id: node for message_id, node in ids.items() if message_id in sent}
-        if self._pending:
-            answers = list(grid.pull_messages(list(self._pending)))
-            nodes = [self._pending.pop(m.metadata.reply_to_message_id) for m in answers]
-            for node, message in sorted(zip(nodes, answers, strict=True), key=lambda pair: pair[0]):
-                self._take_in(node, message)
-
-    def wait(self, grid: Grid) -> None:
-        """Refresh until enough clients are there.
-
-        Before the first round that is every client of a simulated data set, or ``clients-per-round`` clients with data
-        of their own; later it is ``min-results``.
+    def freeze(self) -> DataSpec:
+        """Fix what the federation's data are, from all clients that joined up to now; once.
 
         Raises
         ------
         RunFailedError
-            Too few after ``wait-timeout`` seconds, or earlier where all that is connected cannot take part; before the
-            first round also where two clients share a name or clients do not share one partition.
+            The sites' data have nothing in common that one model could learn.
+        """
+        if self._spec is None:
+            self._spec = self.spec
+            for client in self.clients.values():
+                client.hello = as_member(client.hello, self._spec)
+            if self.own_data:
+                logger.info("the federation's classes: %s", ", ".join(self._spec.class_names) or "none, a regression")
+        return self._spec
+
+    def adopt(self, spec: DataSpec, clients: Iterable[Client], awaited: Collection[str] = ()) -> None:
+        """Take over the federation of a checkpoint, before the first `wait`.
+
+        Parameters
+        ----------
+        spec : DataSpec
+        clients : iterable of Client
+            Their node ids have no meaning any more; they join when they answer a greeting.
+        awaited : collection of str
+            Names of those that the next `wait` gives some time to come back.
+        """
+        self._spec, self._started, self._awaited = spec, True, set(awaited)
+        self.clients = {c.name: Client(NOWHERE, c.hello, list(c.trained_in)) for c in clients}
+
+    def to_state(self) -> dict[str, Any]:
+        """All that a checkpoint keeps, as plain values of JSON."""
+        online = {client.name for client in self.online()}
+        clients = [
+            {"hello": asdict(c.hello), "trained_in": list(c.trained_in), "online": c.name in online} for c in self.all
+        ]
+        return {"spec": self.freeze().to_json(), "clients": clients}
+
+    def adopt_state(self, state: Mapping[str, Any]) -> None:
+        """Take over what `to_state` returned; see `adopt`.
+
+        Raises
+        ------
+        DataError
+            It is something else.
+        """
+        try:
+            spec = DataSpec.from_json(state["spec"])
+            clients = [
+                Client(NOWHERE, Hello.from_wire({"hello": json.dumps(c["hello"])}, {}), list(map(int, c["trained_in"])))
+                for c in state["clients"]
+            ]
+            awaited = [c["hello"]["name"] for c in state["clients"] if c["online"]]
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"malformed list of clients ({type(error).__name__})") from None
+        self.adopt(spec, clients, awaited)
+
+    def silent(self, name: str) -> None:
+        """Ask a client for nothing more until it answers a greeting: it did not reply in time."""
+        if name not in self._silent:
+            logger.warning("%s is silent, and is asked again once it answers a greeting", name)
+            self._silent[name] = SILENT_GREETING
+
+    def failed(self, name: str, reason: str) -> None:
+        """Count a failure of a client in a round; several in a row are named."""
+        self._failures[name] += 1
+        if self._failures[name] == FAILURES_TO_NAME:
+            logger.warning(
+                "%s failed %d times in a row (last: %s): see the log of that client", name, FAILURES_TO_NAME, reason
+            )
+        if self.own_data:
+            self._stale.add(name)  # it may have come back with other data than it presented itself with
+
+    def succeeded(self, name: str) -> None:
+        """A client replied as it should."""
+        self._failures.pop(name, None)
+
+    def failures(self, name: str) -> int:
+        """Failures of a client in a row, up to now."""
+        return self._failures[name]
+
+    def refresh(self, grid: Grid) -> None:
+        """Greet whom the roster does not know or did not hear, and take in what greeted ones answered; never waits."""
+        self._look(set(grid.get_node_ids()))
+        lifetimes = self._to_greet()
+        by_node = self.by_node()
+        for node in self._greetings.send(grid, request_config(self.settings, spec=self._spec), lifetimes):
+            if node in by_node:
+                name = by_node[node].name
+                self._stale.discard(name)
+                if name in self._silent:
+                    self._silent[name] = min(2 * self._silent[name], self.settings.wait_timeout)
+        for node, message in self._greetings.answers(grid):
+            self._take_in(node, message)
+
+    def wait(self, grid: Grid) -> None:
+        """Refresh until enough clients are there; the first time, `freeze`.
+
+        Before the first round that is every client of a simulated data set, or ``min-clients`` clients with data of
+        their own (``clients-per-round`` where that is 0); later it is ``min-results``. A resumed run gives those that
+        were connected at its checkpoint some time, and then goes on without them.
+
+        Raises
+        ------
+        RunFailedError
+            Too few after ``wait-timeout`` seconds, or before the first round earlier where all that is connected cannot
+            take part; before the first round also where two simulated clients share a name or do not share one
+            partition.
         """
         start = time.monotonic()
         poll, next_log, unusable_since = Poll(), start + WAITING_LOG_INTERVAL / 5, None
         while True:
             self.refresh(grid)
             needed, now = self._needed(), time.monotonic()
-            if len(self.online()) >= needed:
+            if len(self.online()) >= needed and self._awaited_are_here(now - start):
+                self.freeze()
                 self._started = True
                 return
-            unusable = bool(self._online) and self._online <= set(self._broken)
+            unusable = not self._started and bool(self._online) and self._online <= set(self._broken)
             unusable_since = (unusable_since or now) if unusable else None
             if unusable_since and now - unusable_since > BROKEN_PATIENCE:
                 raise RunFailedError(self._nobody_fits())
             if now - start > self.settings.wait_timeout:
-                raise RunFailedError(
-                    f"{self._state(needed)} after {self.settings.wait_timeout:g} s: "
-                    "start the missing ones, or raise wait-timeout."
-                )
+                raise RunFailedError(self._too_few(needed))
             if now >= next_log:
-                logger.info("waiting: %s", self._state(needed))
+                logger.info("waiting: %s", self._state(needed) + self._named("missing", self.missing()))
                 next_log = now + WAITING_LOG_INTERVAL
             poll.sleep(self.settings.wait_timeout)
 
     def _needed(self) -> int:
         if self._started:
             return self.settings.min_results
-        simulated = bool(self.clients) and bool(self.reference.partition_hash)
-        return self.settings.participants if simulated else self.settings.clients_per_round
+        if self.own_data:
+            return self.settings.min_clients or self.settings.clients_per_round
+        return self.settings.participants if self.clients else self.settings.clients_per_round
+
+    def _awaited_are_here(self, waited: float) -> bool:
+        """Whether nobody is waited for any more after a resume."""
+        self._awaited -= {client.name for client in self.online()}
+        if self._awaited and waited > min(RESUME_PATIENCE, self.settings.wait_timeout / 2):
+            logger.warning("going on without %s", ", ".join(sorted(self._awaited)))
+            self._awaited = set()
+        return not self._awaited
+
+    def _look(self, online: set[int]) -> None:
+        """Note who left, and that whoever comes back has to present itself."""
+        left = self._online - online
+        self._greetings.forget(left)
+        for node in left:
+            self._broken.pop(node, None)
+            if client := self.by_node().get(node):
+                self._silent[client.name] = SILENT_GREETING
+        self._online = online
+
+    def _to_greet(self) -> dict[int, float]:
+        """Nodes to greet now, and how long each greeting lives."""
+        by_node, lifetimes = self.by_node(), {}
+        for node in self._online:
+            if not self._greetings.due(node):
+                continue
+            client = by_node.get(node)
+            if client is None or node in self._broken:
+                lifetimes[node] = self.settings.wait_timeout
+            elif client.name in self._silent or client.name in self._stale:
+                lifetimes[node] = self._silent.get(client.name, SILENT_GREETING)
+        return lifetimes
 
     def _take_in(self, node: int, message: Message) -> None:
         """Accept a client, or say why not."""
@@ -150,67 +295,74 @@ class Roster:
         except DataError as error:
             reason = f"{error} (its own log says more)"
             if not message.has_error() or message.error.code in LASTING_ERRORS:
-                self._broken[node] = str(error)
-                logger.warning("node %s cannot take part: %s", node, reason)
+                self._break(node, str(error), f"node {node} cannot take part: {reason}")
             else:
                 self._retry(node, reason)
             return
         namesake = self.clients.get(hello.name)
-        if namesake and namesake.node_id in self._online:
+        if namesake and namesake.node_id != node and namesake in self.online():
             reason = f"Two connected clients are named {hello.name!r}: give each its own client-name."
-            if not self._started:
+            if not self._started and not hello.own_data:
                 raise RunFailedError(reason)
             self._retry(node, reason)
-        elif self.clients and (reason := self._difference(hello)):
+        elif self.clients and (reason := difference(hello, self.reference)):
             if not self._started:
                 raise RunFailedError(reason)
-            self._broken[node] = reason
-            logger.warning("node %s is refused: %s", node, reason)
-        elif namesake:
-            logger.info("%s is back", hello.name)
-            namesake.node_id, namesake.hello = node, hello
+            self._break(node, reason, f"node {node} is refused: {reason}")
+        elif hello.own_data and (reason := misfit(hello, self.settings, self._spec)):
+            self._break(node, reason, f"refused: {reason}")
         else:
+            self._welcome(node, as_member(hello, self._spec) if self._spec else hello)
+
+    def _welcome(self, node: int, hello: Hello) -> None:
+        self._broken.pop(node, None)
+        self._told.pop(node, None)
+        known = self.clients.get(hello.name)
+        if known is None:
             self.clients[hello.name] = Client(node, hello)
             if self._started:
                 logger.info("%s joins", hello.name)
+            return
+        if known.node_id != node or hello.name in self._silent:
+            logger.info("%s is back", hello.name)
+        known.node_id, known.hello = node, hello
+        self._silent.pop(hello.name, None)
 
-    def _difference(self, hello: Hello) -> str:
-        """Say in which way a client does not belong with the others; empty where it does."""
-        reference = self.reference
-        if hello.partition_hash != reference.partition_hash:
-            mine, other = hello.partition_hash[:12] or "own data", reference.partition_hash[:12] or "own data"
-            return (
-                f"Clients do not share one partition ({hello.name}: {mine}, {reference.name}: {other}): "
-                "give all of them the same data set and the same pfedgp version."
-            )
-        if hello.class_names != reference.class_names:
-            return f"{hello.name} and {reference.name} have different class lists: give all clients the same one."
-        if (hello.mean, hello.std) != (reference.mean, reference.std):
-            return (
-                f"{hello.name} and {reference.name} normalise their inputs differently: give both the same statistics."
-            )
-        if hello.input_shape != reference.input_shape:
-            return (
-                f"{hello.name} has inputs of shape {list(hello.input_shape)}, {reference.name} of "
-                f"{list(reference.input_shape)}: bring all clients' data to one shape."
-            )
-        return ""
+    def _break(self, node: int, reason: str, sentence: str) -> None:
+        """A node cannot take part as it is; it is greeted again in a while, and the log says a reason once."""
+        self._broken[node] = reason
+        self._greetings.put_off(node, BROKEN_RETRY_AFTER)
+        self._tell(node, sentence)
 
     def _retry(self, node: int, reason: str) -> None:
-        """Greet a node again later; log a reason once."""
-        if self._put_off.get(node, (0.0, ""))[1] != reason:
-            logger.warning("node %s cannot take part for now: %s", node, reason)
-        self._put_off[node] = (time.monotonic() + RETRY_AFTER, reason)
+        """Greet a node again soon."""
+        self._greetings.put_off(node, RETRY_AFTER)
+        self._tell(node, f"node {node} cannot take part for now: {reason}")
+
+    def _tell(self, node: int, sentence: str) -> None:
+        if self._told.get(node) != sentence:
+            logger.warning("%s", sentence)
+            self._told[node] = sentence
 
     def _state(self, needed: int) -> str:
         here = [client.name for client in self.online()]
         text = f"{len(here)} of {needed} clients are ready"
         if here:
-            text += f" ({', '.join(here[:10])}{', ...' if len(here) > 10 else ''})"
-        if silent := len(self._online & set(self._pending.values())):
-            text += f", {silent} more are starting"
+            text += f" ({', '.join(here[:SHOWN])}{', ...' if len(here) > SHOWN else ''})"
+        if starting := len(self._online & self._greetings.waiting - set(self.by_node()) - set(self._broken)):
+            text += f", {starting} more are starting"
         reasons = sorted(self._broken[node] for node in self._online & set(self._broken))
-        return text + (f", {len(reasons)} cannot take part ({', '.join(reasons[:10])})" if reasons else "")
+        return text + (f", {len(reasons)} cannot take part ({', '.join(reasons[:SHOWN])})" if reasons else "")
+
+    def _named(self, what: str, names: list[str]) -> str:
+        more = len(names) - SHOWN
+        return f"; {what}: {', '.join(names[:SHOWN])}{f' and {more} more' if more > 0 else ''}" if names else ""
+
+    def _too_few(self, needed: int) -> str:
+        return (
+            f"{self._state(needed)} after {self.settings.wait_timeout:g} s: start the missing ones"
+            f"{self._named('known and missing', self.missing())}; or raise wait-timeout."
+        )
 
     def _nobody_fits(self) -> str:
         reasons = sorted({self._broken[node] for node in self._online})

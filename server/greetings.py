@@ -1,0 +1,69 @@
+"""Greetings on their way: which node was asked who it is, until when an answer counts, and whom to ask again when."""
+
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from flwr.app import ConfigRecord, Message
+from flwr.serverapp import Grid
+
+from pfedgp_core.exchange import HELLO
+from server.messages import push, request
+
+__all__ = ["Greetings"]
+
+GRACE = 1.0  # seconds that an answer may take beyond the life of its question
+
+
+@dataclass
+class Greetings:
+    """At most one greeting a node at a time."""
+
+    _sent: dict[str, tuple[int, float]] = field(default_factory=dict)  # message id -> node id, until when it counts
+    _again: dict[int, float] = field(default_factory=dict)  # node id -> before which time not to greet it again
+
+    @property
+    def waiting(self) -> set[int]:
+        """Nodes whose answer is awaited."""
+        return {node for node, _ in self._sent.values()}
+
+    def put_off(self, node: int, seconds: float) -> None:
+        """Do not greet a node again before so many seconds have passed."""
+        self._again[node] = time.monotonic() + seconds
+
+    def forget(self, nodes: Collection[int]) -> None:
+        """Nodes that left may be greeted as soon as they come back."""
+        for node in nodes:
+            self._again.pop(node, None)
+
+    def due(self, node: int) -> bool:
+        """Whether a node may be greeted now."""
+        return node not in self.waiting and time.monotonic() >= self._again.get(node, 0.0)
+
+    def send(self, grid: Grid, config: ConfigRecord, lifetimes: dict[int, float]) -> list[int]:
+        """Greet nodes; returns those whose greeting the grid took.
+
+        Parameters
+        ----------
+        grid : Grid
+            One with an attribute ``window`` gets no more than so many messages at a time.
+        config : ConfigRecord
+        lifetimes : dict of int to float
+            Seconds after which a node's greeting expires.
+        """
+        now = time.monotonic()
+        self._sent = {key: (node, until) for key, (node, until) in self._sent.items() if now <= until + GRACE}
+        room = getattr(grid, "window", len(lifetimes)) - len(self._sent)
+        messages = [request(HELLO, node, config, None, lifetimes[node]) for node in sorted(lifetimes)[: max(room, 0)]]
+        accepted = set(push(grid, messages)) if messages else set()
+        taken = {m.metadata.message_id: m.metadata.dst_node_id for m in messages if m.metadata.message_id in accepted}
+        self._sent |= {key: (node, now + lifetimes[node]) for key, node in taken.items()}
+        return list(taken.values())
+
+    def answers(self, grid: Grid) -> list[tuple[int, Message]]:
+        """Answers that arrived, with their nodes in ascending order."""
+        if not self._sent:
+            return []
+        arrived = list(grid.pull_messages(list(self._sent)))
+        nodes = [self._sent.pop(message.metadata.reply_to_message_id)[0] for message in arrived]
+        return sorted(zip(nodes, arrived, strict=True), key=lambda pair: pair[0])

@@ -1,0 +1,118 @@
+"""Whether a client belongs to a federation, and what the federation's data are; decided from greetings alone.
+
+Clients of a simulation share one partition and agree in everything. Sites with data of their own agree on nothing but
+the shape of an input: before round 1 their classes become one list and their moments one normalisation.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pfedgp_core.class_ids import map_classes
+from pfedgp_core.config import Settings
+from pfedgp_core.data_spec import DataSpec, class_list, parse_shape, pooled_moments, union_of_classes
+from pfedgp_core.errors import DataError, RunFailedError
+from pfedgp_core.exchange import Hello
+from pfedgp_core.own_samples import shape_text
+
+__all__ = ["as_member", "common_spec", "difference", "misfit"]
+
+
+def difference(hello: Hello, reference: Hello) -> str:
+    """Say in which way a client does not belong with another one; empty where it does."""
+    if hello.partition_hash != reference.partition_hash:
+        mine, other = hello.partition_hash[:12] or "own data", reference.partition_hash[:12] or "own data"
+        return (
+            f"Clients do not share one partition ({hello.name}: {mine}, {reference.name}: {other}): "
+            "give all of them the same data set and the same pfedgp version."
+        )
+    if hello.own_data:
+        return ""
+    if hello.class_names != reference.class_names:
+        return f"{hello.name} and {reference.name} have different class lists: give all clients the same one."
+    if (hello.mean, hello.std) != (reference.mean, reference.std):
+        return f"{hello.name} and {reference.name} normalise their inputs differently: give both the same statistics."
+    if hello.input_shape != reference.input_shape:
+        return (
+            f"{hello.name} has inputs of shape {list(hello.input_shape)}, {reference.name} of "
+            f"{list(reference.input_shape)}: bring all clients' data to one shape."
+        )
+    return ""
+
+
+def misfit(hello: Hello, settings: Settings, spec: DataSpec | None) -> str:
+    """Say why a site's own data do not fit the federation; empty where they do.
+
+    Parameters
+    ----------
+    hello : Hello
+        Of a site with data of its own.
+    settings : Settings
+    spec : DataSpec, optional
+        Of a federation that trains already; before that the settings alone are what a site can contradict.
+    """
+    if not len(hello.input_shape) or not len(hello.mean) == len(hello.std) == hello.input_shape[0]:
+        return f"{hello.name} sends moments that do not fit its inputs: run the same pfedgp version on both sides."
+    shape = spec.input_shape if spec else parse_shape(settings.input_shape)
+    if shape is not None and hello.input_shape != shape:
+        return (
+            f"{hello.name} has inputs of shape {shape_text(hello.input_shape)}, the federation of {shape_text(shape)}: "
+            "bring its data to that shape."
+        )
+    if settings.task == "regression":
+        return f"{hello.name} has classes, and this run is a regression." if hello.class_names else ""
+    class_names = spec.class_names if spec else class_list(settings.class_names)
+    if class_names:
+        try:
+            map_classes(hello.class_names, class_names)
+        except DataError as error:
+            return f"{hello.name} does not fit: {error}"
+    return ""
+
+
+def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
+    """Classes, shape and normalisation for all clients.
+
+    Parameters
+    ----------
+    hellos : sequence of Hello
+        Of all clients, at least one; of one simulation, or all with data of their own.
+    settings : Settings
+
+    Raises
+    ------
+    RunFailedError
+        Sites whose inputs have different shapes, or who have no training sample or a single class between them.
+    """
+    first = hellos[0]
+    if not first.own_data:
+        return DataSpec(first.class_names, first.input_shape, first.mean, first.std)
+    if len({hello.input_shape for hello in hellos}) > 1:
+        shapes = ", ".join(f"{hello.name}: {shape_text(hello.input_shape)}" for hello in hellos)
+        raise RunFailedError(
+            f"The sites' inputs have different shapes ({shapes}): set input-shape to have images resized, give all "
+            "tables the same columns, or leave a site out."
+        )
+    holders = [hello for hello in hellos if hello.n_train]
+    if not holders:
+        raise RunFailedError("No connected site has training data: look at the sites' data with pfedgp check-data.")
+    class_names: tuple[str, ...] = ()
+    if settings.task == "classification":
+        class_names = class_list(settings.class_names) or union_of_classes(hello.class_names for hello in hellos)
+        if len(class_names) < 2:
+            raise RunFailedError(
+                f"All sites together have only the class {class_names[0]!r}: there is nothing to tell apart."
+                if class_names
+                else "The sites' data have no classes: give labelled data."
+            )
+    mean, std = pooled_moments(
+        [hello.n_train for hello in holders], [hello.mean for hello in holders], [hello.std for hello in holders]
+    )
+    return DataSpec(class_names, first.input_shape, mean, std)
+
+
+def as_member(hello: Hello, spec: DataSpec) -> Hello:
+    """A site's greeting with the federation's class list, and its classes as positions in that."""
+    if not hello.own_data or hello.class_names == spec.class_names:
+        return hello
+    ids = map_classes(hello.class_names, spec.class_names)
+    return replace(hello, classes=tuple(sorted({int(ids[c]) for c in hello.classes})), class_names=spec.class_names)
