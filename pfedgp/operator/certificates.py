@@ -74,14 +74,14 @@ def issue(
     _complete(folder, "server")
     if (folder / "server.crt").exists() and not (folder / "ca.crt").exists():
         raise ConfigError(f"{folder} has a server certificate but no authority: give another --out, or restore ca.*.")
+    if not (folder / "server.crt").exists() and not names:
+        raise ConfigError("A server certificate needs the names of the server: give --san NAME_OR_IP.")
     with explained(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         (folder / "clients").mkdir(mode=0o700, exist_ok=True)
 
     made = [] if (folder / "ca.crt").exists() else [_make_authority(folder)]
     if not (folder / "server.crt").exists():
-        if not names:
-            raise ConfigError("A server certificate needs the names of the server: give --san NAME_OR_IP.")
         made.append(_make_server(folder, wanted, days))
     elif renew_server:
         kept = [] if names else _alternative_names(read_certificate(folder / "server.crt"))

@@ -17,6 +17,13 @@ STATUS_EVERY = 2.0
 PATIENCE = 5.0
 LAST_LINES = 5.0
 RETRY = 2.0
+_NOISE = (
+    "Successfully installed pfedgp to ",
+    "ERROR :",
+    "WARNING :   Connection attempt failed",
+    "A Flower App failed to ",
+    "For more information, visit: ",
+)
 
 
 class Printed:
@@ -192,5 +199,5 @@ def _reason(target: Target, run: Run, cause: str) -> str:
 
 
 def _is_noise(line: str) -> bool:
-    """Flower's own framing of an error whose cause is shown anyway."""
-    return line.startswith(("ERROR :", "EXCEPTION"))
+    """Flower's own framing: where it unpacks the app, and general advice around an error whose cause is shown."""
+    return line.startswith(_NOISE)
