@@ -13,6 +13,7 @@ from pfedgp_core.devices import explain_memory
 from pfedgp_core.errors import DataError
 from pfedgp_core.evaluation import evaluate_client
 from pfedgp_core.exchange import OK, SPLITS, EvaluateReply, TrainReply
+from pfedgp_core.privacy import private_update
 from pfedgp_core.streams import Stream
 from pfedgp_core.update import local_update
 
@@ -48,6 +49,7 @@ def train(message: Message, context: Context) -> Message:
     with explain_memory(site.device):
         state = shared_state(settings, data, received)
         result = local_update(state, data.train, settings, stream)
+    result, updated = private_update(settings, result, received, state.to_vector())
     record = TrainReply(
         name=data.name,
         status=result.status,
@@ -59,9 +61,9 @@ def train(message: Message, context: Context) -> Message:
         evaluation=evaluation,
         evaluation_error=evaluation_error,
     )
-    updated = state.to_vector() if result.status == OK else None
-    note_progress(context.node_config, context.run_id, request.round, received, updated, record)
-    return reply_to(message, record, updated)
+    sent = updated if result.status == OK else None
+    note_progress(context.node_config, context.run_id, request.round, received, sent, record)
+    return reply_to(message, record, sent)
 
 
 @app.evaluate()
