@@ -1,0 +1,70 @@
+"""Sites with data of their own for tests: scikit-learn's digits in several formats, and a grid of such sites."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from sklearn.datasets import load_digits
+
+from client.client_app import app as client_app
+from tests.fakegrid import FakeGrid, Tamper
+
+PIXELS, DIGITS = load_digits(return_X_y=True)
+IMAGES = (PIXELS.reshape(-1, 8, 8) * 15).astype(np.uint8)
+
+
+def rows_of(*classes: int, of: int = 3, part: int = 0) -> np.ndarray:
+    """Rows of some digits; every `of`-th of them, beginning at `part`, so that sites share no sample."""
+    rows = np.flatnonzero(np.isin(DIGITS, classes))
+    return rows[part::of]
+
+
+def image_folder(path: Path, rows: np.ndarray, size: int = 8) -> Path:
+    """A folder of images per digit, called d0 to d9."""
+    for row in rows.tolist():
+        folder = path / f"d{DIGITS[row]}"
+        folder.mkdir(parents=True, exist_ok=True)
+        image = Image.fromarray(IMAGES[row])
+        (image if size == 8 else image.resize((size, size))).save(folder / f"{row}.png")
+    return path
+
+
+def archive(path: Path, rows: np.ndarray) -> Path:
+    """The same in one .npz file."""
+    np.savez(path, images=IMAGES[rows], labels=np.array([f"d{digit}" for digit in DIGITS[rows]]))
+    return path
+
+
+def vector_archive(path: Path, rows: np.ndarray) -> Path:
+    """The 64 grey levels as vectors."""
+    np.savez(path, x=PIXELS[rows], y=np.array([f"d{digit}" for digit in DIGITS[rows]]))
+    return path
+
+
+def table(path: Path, rows: np.ndarray) -> Path:
+    """The 64 grey levels as columns of a CSV file."""
+    header = ",".join([f"p{i}" for i in range(64)] + ["label"])
+    lines = [",".join([*(f"{v:g}" for v in PIXELS[row]), f"d{DIGITS[row]}"]) for row in rows.tolist()]
+    path.write_text("\n".join([header, *lines]) + "\n")
+    return path
+
+
+class OwnGrid(FakeGrid):
+    """A grid of sites with data of their own, by name."""
+
+    def __init__(self, sites: dict[str, Path | str], tamper: Tamper | None = None, **node_config: Any) -> None:
+        super().__init__(client_app, 0, tamper)
+        self.names: dict[int, str] = {}
+        for name, path in sites.items():
+            self.add_site(name, path, **node_config)
+
+    def add_site(self, name: str, path: Path | str, **node_config: Any) -> int:
+        """Connect a site."""
+        node = self.add_node({"client-name": name, "data-path": str(path)} | node_config)
+        self.names[node] = name
+        return node
+
+    def index(self, node_id: int) -> int:
+        """Position of a site by name."""
+        return sorted(self.names.values()).index(self.names[node_id])
