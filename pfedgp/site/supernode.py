@@ -19,6 +19,8 @@ from pfedgp.site.plan import APP, APP_ID, SitePlan
 
 __all__ = ["main"]
 
+logger = logging.getLogger("pfedgp.site")
+
 
 def main(arguments: list[str]) -> int:
     """Run the SuperNode until it ends or is asked to."""
@@ -54,7 +56,7 @@ class Events:
 def _run(flags: list[str], events: Events) -> int:
     # Whatever goes wrong in a thread of Flower, such as its heartbeat, would leave a node that looks alive and is not.
     threading.excepthook = _end
-    logging.basicConfig(stream=sys.stderr, format="%(levelname)s: %(name)s: %(message)s")
+    logger.addHandler(logging.StreamHandler(sys.stderr))
     from flwr.supernode.cli import flower_supernode
 
     from pfedgp.site.agent import Agent
@@ -89,7 +91,7 @@ def _pipe(content: bytes) -> int:
 
 
 def _end(reason: threading.ExceptHookArgs) -> None:
-    logging.getLogger("pfedgp.site").error(
+    logger.error(
         "a thread of the SuperNode failed",
         exc_info=(reason.exc_type, reason.exc_value or reason.exc_type(), reason.exc_traceback),
     )

@@ -76,6 +76,7 @@ class Supervisor:
             The worker cannot load its app.
         """
         with self._signals():
+            self._status()
             pause = FIRST_PAUSE
             try:
                 if self.plan.stock:
@@ -120,13 +121,15 @@ class Supervisor:
             )
         lived = 0.0 if connected is None else time.monotonic() - connected
         refused = any(map(flower_log.is_refused, self._lines))
-        last = next((line for line in reversed(self._lines) if line), "no output")
+        last = self._lines[-1] if self._lines else "no output"
         self.logger.debug("The SuperNode ended with exit code %s.", heard.value)
         if not self._judge(self._diagnosis(refused)):
             self._say(f"Problem: the SuperNode ended ({last}); it is started again.")
         return lived
 
     def _line(self, line: str) -> None:
+        if not line:
+            return
         self.logger.debug("| %s", line)
         self._lines.append(line)
         if node_id := flower_log.connected_as(line):
