@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Run and follow; 0 only if the run completed."""
     from pfedgp.operator.connection import find_target
-    from pfedgp.operator.runs import attend, find_run, new_folder, run_name, start
+    from pfedgp.operator.runs import attend, find_run, new_folder, start
     from server.outputs import Outputs
     from server.settings_file import read_settings_file
 
@@ -45,7 +45,7 @@ def main(args: argparse.Namespace) -> int:
     with target.connect() as control:
         if args.attach:
             run = find_run(control, args.attach)
-            return attend(target, run.run_id, run_name(run))
+            return attend(target, run.run_id, run.name)
         sites = [node.name for node in control.nodes()]
         if not sites:
             raise ConfigError("No site is registered on the server: make keys with pfedgp certs, it registers them.")
@@ -61,7 +61,7 @@ def main(args: argparse.Namespace) -> int:
             from server.artefacts import check_new_folder
 
             check_new_folder(Path(outputs.out))
-        others = [run_name(run) for run in control.runs() if not run.finished]
+        others = [run.name for run in control.runs() if not run.finished]
         run_id = start(control, settings, outputs, publish)
     if others:
         print(

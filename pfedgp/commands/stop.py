@@ -29,16 +29,17 @@ def main(args: argparse.Namespace) -> int:
 
 def _stop_run(args: argparse.Namespace) -> int:
     from pfedgp.operator.connection import find_target
-    from pfedgp.operator.runs import find_run, run_name
+    from pfedgp.operator.runs import find_run
 
     target = find_target(args)
     with target.connect() as control:
         run = find_run(control, args.run)
         if run.finished:
-            print(f"Run {run_name(run)} has ended already ({run.status}).")
+            print(f"Run {run.name} has ended already ({run.status}).")
             return 0
         control.stop(run.run_id)
-    print(f"Run {run_name(run)} is stopped. Go on with it later: pfedgp resume {run_name(run)}{target.options}")
+        name, folder = run.name, run.folder
+    print(f"Run {name} is stopped. Go on with it later: pfedgp resume {folder}{target.options}")
     return 0
 
 

@@ -74,12 +74,12 @@ def find_target(args: argparse.Namespace) -> Target:
     """
     if args.ca and not args.control:
         raise ConfigError("--ca goes with --control HOST:PORT: give both, or --state alone.")
-    folder = (args.state or default_state()).expanduser().absolute()
+    folder = Path(args.state or default_state()).expanduser().absolute()
     state = StateFolder(folder)
     named = f" --state {folder}" if args.state else ""
     if args.control:
         parse_address(args.control, "--control")
-        ca = args.ca.expanduser().absolute() if args.ca else Path(state.server()["ca"])
+        ca = Path(args.ca).expanduser().absolute() if args.ca else Path(state.server()["ca"])
         options = f"{named} --control {args.control}" + (f" --ca {ca}" if args.ca else "")
         return Target(args.control, ca, state if args.state else None, options)
     record = state.server()

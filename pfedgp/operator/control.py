@@ -5,7 +5,7 @@ import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import httpx
@@ -62,9 +62,14 @@ class Run:
         return self.status.startswith("finished")
 
     @property
-    def out(self) -> str:
-        """The folder of the run, as the server app was told."""
-        return str(self.config.get("out", ""))
+    def folder(self) -> str:
+        """The folder of the run, as its server app was told."""
+        return str(self.config.get("resume") or self.config.get("out") or "")
+
+    @property
+    def name(self) -> str:
+        """The name of its folder, or its id."""
+        return PurePosixPath(self.folder).name or str(self.run_id)
 
 
 class Control:

@@ -1,5 +1,6 @@
 """Following a run: what the server app prints, as it comes, through lost connections, until the run's real end."""
 
+import json
 import queue
 import re
 import threading
@@ -11,7 +12,7 @@ from pfedgp.operator.connection import Target
 from pfedgp.operator.control import Control, Run, UnreachableError
 from pfedgp_core.errors import PFedGPError, RunFailedError
 
-__all__ = ["Printed", "follow"]
+__all__ = ["Printed", "UnfinishedError", "follow"]
 
 STATUS_EVERY = 2.0
 PATIENCE = 5.0
@@ -24,6 +25,14 @@ _NOISE = (
     "A Flower App failed to ",
     "For more information, visit: ",
 )
+
+
+class UnfinishedError(RunFailedError):
+    """A run that is over and not complete; `folder` is the server's path of its folder."""
+
+    def __init__(self, text: str, folder: str) -> None:
+        super().__init__(text)
+        self.folder = folder
 
 
 class Printed:
@@ -75,8 +84,10 @@ def follow(target: Target, run_id: int, show: Callable[[str], None]) -> Run:
 
     Raises
     ------
-    RunFailedError
+    UnfinishedError
         The run did not complete; the text says why.
+    RunFailedError
+        It cannot be followed any more.
     """
     pieces: queue.SimpleQueue[str | None] = queue.SimpleQueue()
     stopped = threading.Event()
@@ -102,7 +113,7 @@ def follow(target: Target, run_id: int, show: Callable[[str], None]) -> Run:
             stopped.set()
         run = watch.final()
     if run.status != "finished:completed":
-        raise RunFailedError(_reason(target, run, printed.cause))
+        raise UnfinishedError(_reason(target, run, printed.cause), run.folder)
     return run
 
 
@@ -181,11 +192,9 @@ def _read(target: Target, run_id: int, pieces: "queue.SimpleQueue[str | None]", 
 
 def _reason(target: Target, run: Run, cause: str) -> str:
     """Say why a run did not complete: in the server app's own words where it left some."""
-    import json
-
     if run.status == "finished:stopped":
         return "The run was stopped."
-    folder = target.local(str(run.config.get("resume") or run.out))
+    folder = target.local(run.folder)
     if folder is not None:
         with suppress(OSError, ValueError):
             reason = json.loads((folder / "summary.json").read_text(encoding="utf-8")).get("reason")
@@ -195,7 +204,9 @@ def _reason(target: Target, run: Run, cause: str) -> str:
     own = re.match(r"(ConfigError|DataError|ArtefactError|RunFailedError|NonFiniteError): (.*)", error)
     if own:
         return own[2]
-    return f"The run ended as {run.status}: {error or run.details or 'no details'}."
+    if "No heartbeat" in run.details:
+        return "The server app died during the run."
+    return f"The run ended as {run.status}: {(error or run.details or 'no details').rstrip('.')}."
 
 
 def _is_noise(line: str) -> bool:

@@ -7,7 +7,6 @@ from typing import Any
 from pfedgp.operator.certificates import read_certificate
 from pfedgp.operator.connection import Target
 from pfedgp.operator.control import Control, Run
-from pfedgp.operator.runs import run_name
 from pfedgp_core.errors import PFedGPError
 
 __all__ = ["overview", "printed"]
@@ -22,7 +21,15 @@ def overview(target: Target) -> dict[str, Any]:
         The server does not answer.
     """
     with target.connect() as control:
-        return {"server": _server(target), "sites": _sites(control), "runs": [_run(target, r) for r in control.runs()]}
+        runs = control.runs()
+        latest: dict[str, Run] = {}
+        for run in runs:
+            latest.setdefault(run.folder, run)  # a run that was resumed has a folder of an earlier one
+        return {
+            "server": _server(target),
+            "sites": _sites(control),
+            "runs": [_run(target, run, latest[run.folder] is run) for run in runs],
+        }
 
 
 def printed(state: dict[str, Any]) -> list[str]:
@@ -43,7 +50,8 @@ def printed(state: dict[str, Any]) -> list[str]:
     lines.append("")
     lines.append("runs" if state["runs"] else "no run yet")
     for run in state["runs"]:
-        done = f", round {run['round']} of {run['rounds']}" if run["round"] is not None else ""
+        done = f", round {run['round']}" if run["round"] is not None else ""
+        done += f" of {run['rounds']}" if done and run["rounds"] else ""
         score = f", accuracy {100 * run['accuracy']:.1f} %" if run["accuracy"] is not None else ""
         lines.append(f"  {run['name']} ({run['id']}): {run['status']}{done}{score}")
         lines.append(f"    {run['folder']}")
@@ -79,21 +87,20 @@ def _sites(control: Control) -> list[dict[str, Any]]:
     ]
 
 
-def _run(target: Target, run: Run) -> dict[str, Any]:
-    text = str(run.config.get("resume") or run.out)
-    folder = target.local(text)
+def _run(target: Target, run: Run, latest: bool) -> dict[str, Any]:
+    folder = target.local(run.folder) if latest else None
     rounds, summary = _rounds(folder), _summary(folder)
     last = rounds[-1] if rounds else {}
     accuracies = [r["validation_accuracy"] for r in rounds if r.get("validation_accuracy") is not None]
     return {
-        "name": run_name(run),
+        "name": run.name,
         "id": str(run.run_id),
         "status": run.status,
-        "folder": text,
+        "folder": run.folder,
         "round": last.get("round"),
-        "rounds": run.config.get("rounds"),
+        "rounds": run.config.get("rounds"),  # of a resumed run only where they were changed
         "accuracy": summary.get("accuracy", accuracies[-1] if accuracies else None),
-        "reason": summary.get("reason") or run.details or "",
+        "reason": (summary.get("reason") or run.details) if run.finished else "",
         "started": run.pending_at,
     }
 

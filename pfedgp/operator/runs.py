@@ -3,7 +3,6 @@
 import argparse
 import sys
 import time
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,12 @@ from typing import Any
 from pfedgp.operator.app_bundle import build_bundle
 from pfedgp.operator.connection import Target, find_target
 from pfedgp.operator.control import Control, Run
-from pfedgp.operator.follow import follow
+from pfedgp.operator.follow import UnfinishedError, follow
 from pfedgp_core.config import Settings
-from pfedgp_core.errors import ConfigError
+from pfedgp_core.errors import ConfigError, RunFailedError
 from server.outputs import Outputs
 
-__all__ = ["attend", "find_run", "new_folder", "resume", "run_name", "start"]
+__all__ = ["attend", "find_run", "new_folder", "resume", "start"]
 
 
 def start(control: Control, settings: Settings, outputs: Outputs, publish: str = "") -> int:
@@ -73,6 +72,13 @@ def attend(target: Target, run_id: int, name: str, detach: bool = False) -> int:
     print(f"Run {name} ({run_id}) on the server at {target.address}", flush=True)
     try:
         follow(target, run_id, lambda line: print(line, flush=True))
+    except UnfinishedError as error:
+        folder = target.local(error.folder)
+        if folder is None or not any((folder / "checkpoints").glob("round-*")):
+            raise
+        raise RunFailedError(
+            f"{error} Go on from its last checkpoint: pfedgp resume {folder}{target.options}"
+        ) from error
     except KeyboardInterrupt:
         print(f"\nThe run goes on. Follow it with: {on}; stop it with: {off}", file=sys.stderr, flush=True)
         return 130
@@ -91,19 +97,14 @@ def find_run(control: Control, text: str) -> Run:
     wanted = text.rstrip("/")
     for matches in (
         lambda run: str(run.run_id) == wanted,
-        lambda run: _folder(run) == str(Path(wanted).expanduser().absolute()),
-        lambda run: run_name(run) == Path(wanted).name,
+        lambda run: run.folder == str(Path(wanted).expanduser().absolute()),
+        lambda run: run.name == Path(wanted).name,
     ):
         found = [run for run in runs if matches(run)]
         if found:
             return found[0]
-    known = ", ".join(run_name(run) for run in runs[:5]) or "none"
+    known = ", ".join(run.name for run in runs[:5]) or "none"
     raise ConfigError(f"The server knows no run {text!r}: the latest are {known}; see them with pfedgp status.")
-
-
-def run_name(run: Run) -> str:
-    """The name of a run's folder, or its id."""
-    return Path(_folder(run)).name or str(run.run_id)
 
 
 def new_folder(target: Target, kind: str) -> str:
@@ -117,11 +118,6 @@ def new_folder(target: Target, kind: str) -> str:
     return str(path)
 
 
-def _folder(run: Run) -> str:
-    config: Mapping[str, Any] = run.config
-    return str(config.get("resume") or config.get("out") or "")
-
-
 def _named_run(target: Target, text: str) -> str:
     """The server's path of a run that is given by name or id."""
     if target.state is not None and (target.state.runs / text).is_dir():
@@ -129,4 +125,4 @@ def _named_run(target: Target, text: str) -> str:
     if Path(text).is_absolute():
         return text
     with target.connect() as control:
-        return _folder(find_run(control, text))
+        return find_run(control, text).folder

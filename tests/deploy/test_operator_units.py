@@ -1,0 +1,202 @@
+"""Parts of the operator's side that need no process: addresses, the app bundle, certificates, lines of a log."""
+
+import io
+import json
+import tomllib
+import zipfile
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from pfedgp.cli import main
+from pfedgp.operator import certificates
+from pfedgp.operator.addresses import check_free, is_loopback, parse_address, reachable_as
+from pfedgp.operator.app_bundle import build_bundle
+from pfedgp.operator.follow import Printed
+from pfedgp.operator.sites import read_public_key
+from pfedgp.operator.state import StateFolder
+from pfedgp.operator.superlink import check_certificates
+from pfedgp_core.config import Settings
+from pfedgp_core.errors import ConfigError, RunFailedError
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pathspec.*")
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [("192.0.2.10:9092", "192.0.2.10", 9092), ("fl.example.org:1", "fl.example.org", 1), ("[::1]:65535", "::1", 65535)],
+)
+def test_addresses_are_read(text: str, host: str, port: int) -> None:
+    assert parse_address(text, "--x") == (host, port)
+
+
+@pytest.mark.parametrize("text", ["9092", "host", "host:", ":9092", "host:0", "host:65536", "::1:9092", "https://a:1"])
+def test_other_texts_are_no_addresses(text: str) -> None:
+    with pytest.raises(ConfigError, match="HOST:PORT"):
+        parse_address(text, "--x")
+
+
+def test_a_server_on_all_addresses_is_reached_on_the_loopback_one() -> None:
+    assert [reachable_as(host) for host in ("0.0.0.0", "::", "192.0.2.1")] == ["127.0.0.1", "::1", "192.0.2.1"]
+    assert [is_loopback(host) for host in ("127.0.0.2", "::1", "localhost", "0.0.0.0", "db.example.org")] == [
+        *(True, True, True),
+        *(False, False),
+    ]
+
+
+def test_an_address_of_another_machine_cannot_be_listened_on() -> None:
+    with pytest.raises(RunFailedError, match="does not have that address; give another --fleet-address"):
+        check_free("192.0.2.77", 9092, "--fleet-address")
+
+
+def test_the_bundle_holds_the_app_and_the_keys_of_a_run_and_is_the_same_for_every_run() -> None:
+    defaults = Settings().to_run_config() | {"out": "", "publish": ""}
+
+    content, digest = build_bundle(defaults)
+
+    assert build_bundle(defaults)[1] == digest
+    names = zipfile.ZipFile(io.BytesIO(content)).namelist()
+    assert {"server/server_app.py", "client/client_app.py", "pfedgp_core/config.py"} <= set(names)
+    assert {name.split("/")[0] for name in names if "/" in name} <= {"client", "server", "pfedgp_core", ".info"}
+    project = tomllib.loads(zipfile.ZipFile(io.BytesIO(content)).read("pyproject.toml").decode())
+    config = project["tool"]["flwr"]["app"]["config"]
+    assert config["rounds"] == Settings().rounds and config["gp"]["sweeps"] == Settings().gp.sweeps
+    assert project["tool"]["flwr"]["app"]["publisher"] == project["project"]["name"] == "pfedgp"
+
+
+def test_a_resumed_run_is_given_no_other_setting() -> None:
+    content, _ = build_bundle({"resume": ""})
+
+    project = tomllib.loads(zipfile.ZipFile(io.BytesIO(content)).read("pyproject.toml").decode())
+    assert project["tool"]["flwr"]["app"]["config"] == {"resume": ""}
+
+
+def test_pieces_of_a_log_become_whole_lines_without_colours_and_tracebacks() -> None:
+    lines: list[str] = []
+    printed = Printed(lines.append)
+
+    for piece in (
+        "round 1/2  2 o",
+        "k\nround 2/2\n\x1b[91mWARN\x1b[0m x\n",
+        'Traceback (most recent call last):\n  File "a"\n',
+    ):
+        printed.add(piece)
+    printed.add("    f()\npfedgp_core.errors.RunFailedError: no client left\nlast")
+    printed.end()
+
+    assert lines == ["round 1/2  2 ok", "round 2/2", "WARN x", "last"]
+    assert printed.cause == "pfedgp_core.errors.RunFailedError: no client left"
+
+
+def test_an_expired_certificate_is_named_with_its_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(certificates, "_CLOCKS_DIFFER", timedelta(days=10))
+    certificates.issue(tmp_path / "certs", ["localhost"], [], days=-1)
+
+    with pytest.raises(ConfigError, match=r"server.crt .* not now: renew it with pfedgp certs --renew-server"):
+        check_certificates(tmp_path / "certs")
+
+
+def test_certificates_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        certificates.issue(tmp_path / name, ["localhost"], [])
+    check_certificates(tmp_path / "a")
+
+    (tmp_path / "a/server.key").write_bytes((tmp_path / "b/server.key").read_bytes())
+    with pytest.raises(ConfigError, match=r"server.key and server.crt .* do not belong together"):
+        check_certificates(tmp_path / "a")
+    (tmp_path / "a/server.crt").write_bytes((tmp_path / "b/server.crt").read_bytes())
+    with pytest.raises(ConfigError, match=r"not signed by ca.crt"):
+        check_certificates(tmp_path / "a")
+    (tmp_path / "a/server.key").unlink()
+    with pytest.raises(ConfigError, match=r"server.key"):
+        check_certificates(tmp_path / "a")
+
+
+def test_public_keys_of_other_kinds_are_refused(tmp_path: Path) -> None:
+    certificates.issue(tmp_path, ["localhost"], ["ward-3"])
+
+    assert read_public_key(tmp_path / "clients/ward-3.pub").startswith(b"-----BEGIN PUBLIC KEY-----")
+    (tmp_path / "x.pub").write_text(
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPJ+gYvFqwDUBd+W1jYKOvdSgbC+D0kuTI5dPb0jQ7Mh x\n"
+    )
+    for wrong in ("x.pub", "clients/ward-3"):
+        with pytest.raises(ConfigError, match="make it with pfedgp certs"):
+            read_public_key(tmp_path / wrong)
+
+
+def test_one_server_on_a_state_folder(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path / "state")
+    state.prepare()
+    assert state.running() is None
+
+    with state.locked():
+        assert state.running()
+        with pytest.raises(RunFailedError, match=r"runs on .* already"), state.locked():
+            pass
+
+    assert state.running() is None
+
+
+def test_the_secret_is_made_once_and_for_its_owner(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path / "state")
+    state.prepare()
+    state.make_secret()
+    secret = state.secret.read_bytes()
+
+    state.make_secret()
+
+    assert state.secret.read_bytes() == secret and len(secret) == 32
+    assert state.secret.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "words"),
+    [
+        (["server"], 2, "pfedgp certs"),
+        (["server", "--certs", "nowhere"], 2, "Cannot read the certificate"),
+        (["server", "--certs", "x", "--runtime", "a:1"], 2, "--only superexec"),
+        (["server", "--only", "superexec"], 2, "--runtime HOST:PORT"),
+        (["server", "--only", "superexec", "--runtime", "a:1"], 2, "--ca FILE"),
+        (["server", "--certs", "x", "--fleet-address", "9092"], 2, "HOST:PORT"),
+        (["run", "--state", "nowhere"], 2, "No server has run on"),
+        (["run", "--ca", "x"], 2, "--ca goes with --control"),
+        (["run", "--control", "a", "--ca", "x"], 2, "HOST:PORT"),
+        (["run", "--control", "127.0.0.1:1", "--ca", "nowhere"], 2, "Cannot read the certificate"),
+        (["status", "--state", "nowhere"], 2, "No server has run on"),
+        (["stop"], 2, "either RUN or --server"),
+        (["stop", "x", "--server"], 2, "either RUN or --server"),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: list[str],
+    code: int,
+    words: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert main(command) == code
+
+    error = capsys.readouterr().err
+    assert words in error and error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_does_not_run_is_told_from_one_that_does_not_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    certificates.issue(tmp_path / "certs", ["localhost"], [])
+    state = StateFolder(tmp_path / "state")
+    state.prepare()
+    record = {"control_address": "127.0.0.1:1", "ca": str(tmp_path / "certs/ca.crt"), "certs": str(tmp_path / "certs")}
+    (state.path / "server.json").write_text(json.dumps(record))
+
+    assert main(["status", "--state", str(state.path)]) == 1
+    assert "does not run: start it with pfedgp server" in capsys.readouterr().err
+
+    with state.locked():
+        assert main(["status", "--state", str(state.path)]) == 1
+    assert "127.0.0.1:1 does not answer" in capsys.readouterr().err
