@@ -102,6 +102,7 @@ def answers_errors(handler: Handler) -> Handler:
 
     @functools.wraps(handler)
     def guarded(message: Message, context: Context) -> Message:
+        _log_to_site()
         try:
             return handler(message, context)
         except Exception as error:
@@ -113,7 +114,6 @@ def answers_errors(handler: Handler) -> Handler:
 
 def note_error(what: str, error: Exception, context: Context) -> str:
     """Log an exception that is being handled for the site, and return what of it may leave the site: its type."""
-    _log_to_site()
     logger.exception("%s failed on node %s", what, context.node_id)
     return type(error).__name__
 
@@ -126,4 +126,5 @@ def _log_to_site() -> None:
     handler = logging.FileHandler(path, delay=True) if path else logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s: %(message)s"))
     logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
     logger.propagate = False

@@ -9,7 +9,7 @@ import numpy as np
 from pfedgp_core.class_ids import to_split
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
 from pfedgp_core.own_data import read_samples, split_paths
-from pfedgp_core.own_samples import counted, few
+from pfedgp_core.own_samples import Samples, counted, few
 from pfedgp_core.samples import Split
 from pfedgp_core.saved_site import SavedSite, is_site
 from pfedgp_core.site_samples import SiteSamples, digest_of, sample_digests
@@ -61,8 +61,10 @@ class Onboarding:
     resize: bool = False
     label_column: str = "label"
 
-    def create(self, model: TrainedModel, paths: Sequence[Path | Split]) -> Outcome:
-        """A new site from the data at all paths together; data in memory, with the model's class ids, do as well.
+    def create(self, model: TrainedModel, paths: Sequence[Path | Samples | Split]) -> Outcome:
+        """A new site from the data at all paths together; data in memory do as well.
+
+        A `Split` has the model's class ids, and `Samples` names of classes and the model's input shape.
 
         Raises
         ------
@@ -110,12 +112,12 @@ class Onboarding:
         site.save(self.out, replace=True)
         return Outcome(site, (f"Added {counted(len(added), 'sample')} to {len(former.samples)}.",), _notes(site))
 
-    def refresh(self, paths: Sequence[Path | Split], model: TrainedModel | None = None) -> Outcome:
+    def refresh(self, paths: Sequence[Path | Samples | Split], model: TrainedModel | None = None) -> Outcome:
         """The site that is there, made again if its model or its data changed.
 
         Parameters
         ----------
-        paths : sequence of Path or Split
+        paths : sequence of Path, Samples or Split
             All the data of the site.
         model : TrainedModel, optional
             Default: that of the site.
@@ -145,7 +147,7 @@ class Onboarding:
         return self.name or (former.name if former else self.out.absolute().name)
 
     def _read(
-        self, paths: Sequence[Path | Split], model: TrainedModel, columns: tuple[str, ...] = ()
+        self, paths: Sequence[Path | Samples | Split], model: TrainedModel, columns: tuple[str, ...] = ()
     ) -> tuple[Split, tuple[str, ...]]:
         """The training samples at all paths together, and the names of their columns, which must agree."""
         splits = []
@@ -153,22 +155,26 @@ class Onboarding:
             if isinstance(path, Split):
                 splits.append(path)
                 continue
-            samples = read_samples(
-                path,
-                input_shape=model.input_shape,
-                resize=self.resize,
-                label_column=self.label_column,
-                split="train" if split_paths(path) else None,
-            )
+            samples = path if isinstance(path, Samples) else self._samples(path, model)
             columns = columns or samples.columns
             if samples.columns and samples.columns != columns:
+                which = "A table" if isinstance(path, Samples) else path
                 raise DataError(
-                    f"{path} has the columns {few(samples.columns, 8)}, and the site's other data {few(columns, 8)}: "
+                    f"{which} has the columns {few(samples.columns, 8)}, and the site's other data {few(columns, 8)}: "
                     "give all tables the same columns in the same order."
                 )
             splits.append(to_split(samples, model.class_names))
         inputs, labels = (np.concatenate([getattr(s, part) for s in splits]) for part in ("inputs", "labels"))
         return Split(inputs, labels), columns
+
+    def _samples(self, path: Path, model: TrainedModel) -> Samples:
+        return read_samples(
+            path,
+            input_shape=model.input_shape,
+            resize=self.resize,
+            label_column=self.label_column,
+            split="train" if split_paths(path) else None,
+        )
 
 
 def _same(model: TrainedModel, other: TrainedModel) -> bool:

@@ -139,9 +139,12 @@ class OwnSite:
         ArtefactError
             The kept split is damaged or cannot be written.
         """
+        former, self.parts = self.parts, {}  # data that cannot be read any more are not used any more
         files = None if self.source.builtin else fingerprint(self.source.path)
-        if not self.parts or files != self._files:
-            self.parts, self._tensors = {}, None  # data that cannot be read any more are not used any more
+        if former and files == self._files:
+            self.parts = former
+        else:
+            self._tensors = None
             self._load()
             self._files = files
         return self

@@ -5,8 +5,11 @@ The node's operator decides in the node config what is read and written; the ser
 =================  ====================================================================================================
 node config        meaning
 =================  ====================================================================================================
-``site``           folder of the site's classifier; without it the node takes no published model
-``data-path``      the site's labelled data, as for ``pfedgp onboard --data``
+``site``           folder of the site's classifier; default: ``site`` in ``state``. Without both the node takes no
+                   published model
+``data-path``      the site's labelled data, as for ``pfedgp onboard --data``, or the name of a built-in data set
+``state``          folder with the site's kept split, of which the training part is used; without it all data at
+                   ``data-path`` are (of a folder with parts, those in ``train``)
 ``label-column``   column of a table that holds the class (default ``label``)
 ``resize``         true: resize images to the size that the model takes
 ``client-name``    the site's name, which its answer carries
@@ -20,8 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from client.onboard import Onboarding, Outcome
-from pfedgp_core.datasets import Split, load_dataset
+from client.own_site import Source, own_site
+from pfedgp_core.datasets import DATASETS, Split, load_dataset
 from pfedgp_core.errors import ConfigError, DataError, NoSiteFolderError
+from pfedgp_core.own_samples import Samples
 from pfedgp_core.publication import CREATED, NAME_LIMIT, REFRESHED, UNCHANGED, OnboardReply
 from pfedgp_core.saved_site import is_site
 from pfedgp_core.simulated import simulated_partition
@@ -47,7 +52,8 @@ def onboard_node(model: TrainedModel, node_config: Mapping[str, Any]) -> Onboard
         The data cannot be used, or the folder cannot be written; a site that was there stays as it was.
     """
     began = time.perf_counter()
-    folder = str(node_config.get("site", "")).strip()
+    state = str(node_config.get("state", "")).strip()
+    folder = str(node_config.get("site", "")).strip() or (f"{state}/site" if state else "")
     if not folder:
         raise NoSiteFolderError(
             "This node takes no published model: name the folder of its site, such as --node-config "
@@ -57,7 +63,7 @@ def onboard_node(model: TrainedModel, node_config: Mapping[str, Any]) -> Onboard
     onboarding = Onboarding(
         Path(folder).expanduser(),
         name or None,
-        bool(node_config.get("resize", False)),
+        _resize(model, node_config),
         str(node_config.get("label-column", "label")),
     )
     existed = is_site(onboarding.out)
@@ -80,13 +86,30 @@ def _kind(outcome: Outcome, existed: bool) -> str:
     return REFRESHED if existed else CREATED
 
 
-def _source(model: TrainedModel, node_config: Mapping[str, Any]) -> tuple[str, Path | Split]:
+def _resize(model: TrainedModel, node_config: Mapping[str, Any]) -> bool:
+    """Whether images are resized: where the node says so, or where the federation that made the model did."""
+    return bool(node_config.get("resize", False)) or bool(model.settings.input_shape)
+
+
+def _source(model: TrainedModel, node_config: Mapping[str, Any]) -> tuple[str, Path | Samples | Split]:
     """The client's name, empty where it has none, and its data: its own, or a part of the model's simulation."""
     name = str(node_config.get("client-name", "")).strip()
     if name and (not name.isprintable() or len(name) > NAME_LIMIT):
         raise ConfigError(f"client-name = {name!r} is not a name: give at most {NAME_LIMIT} printable characters.")
     if path := str(node_config.get("data-path", "")).strip():
-        return name, Path(path).expanduser()
+        state = str(node_config.get("state", "")).strip()
+        if not state and path not in DATASETS:
+            return name, Path(path).expanduser()
+        source = Source(
+            name,
+            path,
+            str(node_config.get("data-root", "")).strip(),
+            str(node_config.get("label-column", "label")),
+            state,
+            model.input_shape,
+            resize=_resize(model, node_config),
+        )
+        return name, own_site(source).refresh().parts["train"]
     if "partition-id" not in node_config:
         raise DataError(
             "This node has no data: give it the path of labelled data, such as --node-config "
