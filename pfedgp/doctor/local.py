@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from client.progress import PROGRESS_FILE
 from pfedgp.doctor.fleet_call import FLOWER_SERIES
 from pfedgp.doctor.problem import Check, Problem
 from pfedgp.operator.state import is_network_file_system
@@ -86,11 +87,10 @@ def check_client(folder: Path) -> Iterator[Check]:
         yield Check("client", f"runs on this folder (process {told.get('supervisor', 'unknown')}), {state}{mode}")
     else:
         yield Check("client", "none runs on this folder at the moment")
-    progress = folder / "progress.json"
-    if progress.exists():
-        done = _read(progress)
-        shown = ", ".join(f"{key} {value}" for key, value in done.items() if isinstance(value, str | int | float))
-        yield Check("progress", shown or f"{progress} cannot be read")
+    done = _read(folder / PROGRESS_FILE)
+    if "round" in done:
+        fact = f"last in round {done['round']} of run {done.get('run')}, at {done.get('time')}: {done.get('status')}"
+        yield Check("progress", fact)
     else:
         yield Check("progress", "no round has been trained with this folder")
 
