@@ -12,6 +12,8 @@ from pfedgp_core.errors import ConfigError
 
 __all__ = ["add_arguments", "main"]
 
+_COUNTS = ("clients", "clients-per-round")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
@@ -72,14 +74,14 @@ def main(args: argparse.Namespace) -> int:
 
 def _settings(args: argparse.Namespace, flat: dict[str, Any], sites: int) -> Settings:
     """The settings of the run; what says nothing about the number of clients is about the registered ones."""
-    assigned = dict(map(parse_assignment, args.assignments))
-    per_round = args.clients_per_round or assigned.get("clients-per-round") or flat.get("clients-per-round")
-    defaults: dict[str, Any] = {}
-    if per_round is None:
-        clients = args.clients or assigned.get("clients") or flat.get("clients") or sites
-        defaults["clients-per-round"] = min(Settings.clients_per_round, sites, int(clients))
-        per_round = defaults["clients-per-round"]
-    defaults["clients"] = max(sites, int(per_round))
+    named = [f"{key}={getattr(args, key.replace('-', '_'))}" for key in _COUNTS if getattr(args, key.replace("-", "_"))]
+    given = flat | dict(map(parse_assignment, named + args.assignments))
+    clients = given.get("clients", sites)
+    most = min(sites, clients) if isinstance(clients, int) else sites
+    per_round = given.get("clients-per-round", min(Settings.clients_per_round, most))
+    defaults: dict[str, Any] = {"clients-per-round": per_round}
+    if isinstance(per_round, int):
+        defaults["clients"] = max(sites, per_round)
     return collect_settings(defaults | flat, vars(args), args.assignments)
 
 

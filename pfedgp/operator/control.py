@@ -202,7 +202,7 @@ class Control:
             text = known.message if known else f"HTTP {response.status_code}"
             refused = RunFailedError(f"The SuperLink refused: {text}")
             raise refused from known
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, ValueError) as error:  # a ValueError where an answer was cut off
             raise UnreachableError(_unreachable(self.address, self.ca, error)) from error
 
 
@@ -210,7 +210,7 @@ def _code(error: PFedGPError) -> int:
     return error.__cause__.code if isinstance(error.__cause__, FlowerError) else 0
 
 
-def _unreachable(address: str, ca: Path, error: httpx.HTTPError) -> str:
+def _unreachable(address: str, ca: Path, error: Exception) -> str:
     text = " ".join(str(error).split())
     if "CERTIFICATE_VERIFY_FAILED" in text:
         reason = re.search(r"certificate verify failed: ([^(]*)", text)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from pfedgp.operator.connection import Target
-from pfedgp.operator.control import Control, Run, UnreachableError
+from pfedgp.operator.control import Control, Run
 from pfedgp_core.errors import PFedGPError, RunFailedError
 
 __all__ = ["Printed", "UnfinishedError", "follow"]
@@ -85,9 +85,7 @@ def follow(target: Target, run_id: int, show: Callable[[str], None]) -> Run:
     Raises
     ------
     UnfinishedError
-        The run did not complete; the text says why.
-    RunFailedError
-        It cannot be followed any more.
+        The run did not complete, or the server has forgotten it; the text says why.
     """
     pieces: queue.SimpleQueue[str | None] = queue.SimpleQueue()
     stopped = threading.Event()
@@ -140,7 +138,9 @@ class _Watch:
             self.lost = False
             if not self.run.finished and now - self.began > PATIENCE:
                 self._tell_why_it_waits(self.run, lines)
-        except UnreachableError as error:
+        except UnfinishedError:
+            raise
+        except PFedGPError as error:
             if not self.lost:
                 self.show(f"{error} The run is not lost by that; trying again ...")
             self.lost = True
@@ -154,8 +154,8 @@ class _Watch:
     def _ask(self) -> Run:
         found = self.control.runs(self.run_id)
         if not found:
-            raise RunFailedError(
-                f"The server does not know the run {self.run_id} any more: it was restarted without its database."
+            raise UnfinishedError(
+                f"The server does not know the run {self.run_id} any more: it was restarted without its database.", ""
             )
         return found[0]
 
@@ -182,11 +182,12 @@ def _read(target: Target, run_id: int, pieces: "queue.SimpleQueue[str | None]", 
                 for text, when in control.logs(run_id, after):
                     pieces.put(text)
                     after = max(after, when)
-                break
-            except UnreachableError:
-                stopped.wait(RETRY)
+                # A server that is stopped ends the log too, and the run is not over by that.
+                if all(run.finished for run in control.runs(run_id)):
+                    break
             except PFedGPError:
-                break  # the status says what became of the run
+                pass  # the status says what is wrong
+            stopped.wait(RETRY)
     pieces.put(None)
 
 

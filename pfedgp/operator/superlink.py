@@ -13,22 +13,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cryptography.hazmat.primitives import serialization
-
-from pfedgp.operator.addresses import check_free, is_loopback, is_open, join, reachable_as
-from pfedgp.operator.certificates import read_certificate, subject_names
+from pfedgp.operator.addresses import check_free, is_open, join, reachable_as
+from pfedgp.operator.certificates import read_certificate
 from pfedgp.operator.control import Control
+from pfedgp.operator.server_checks import check_certificates, check_control_name, expiry, warnings
 from pfedgp.operator.sites import SiteWatch
-from pfedgp.operator.state import StateFolder, is_network_file_system
+from pfedgp.operator.state import StateFolder
 from pfedgp.operator.supervisor import Program, Supervisor
 from pfedgp.simulate import QUIET
 from pfedgp_core.errors import ConfigError, RunFailedError
 from pfedgp_core.exchange import software_versions
 
-__all__ = ["Server", "check_certificates", "environment", "program", "run_server", "run_superexec"]
+__all__ = ["Server", "run_server", "run_superexec"]
 
 START_TIMEOUT = 90.0
-WARN_DAYS = 30
 DAY = 86400.0
 
 
@@ -76,13 +74,13 @@ def run_server(server: Server) -> None:
         It cannot start; the text says why.
     """
     until = check_certificates(server.certs)
-    _check_control_name(server)
+    check_control_name(server.certs, reachable_as(server.control[0]))
     server.state.prepare()
     with server.state.locked():
         server.state.make_secret()
         check_free(*server.fleet, "--fleet-address")
         check_free(*server.control, "--control-address")
-        for line in _warnings(server, until):
+        for line in warnings(server, until):
             _say(f"warning: {line}")
         with _stop_signal() as stopped:
             _supervise(server, stopped)
@@ -119,39 +117,7 @@ def run_superexec(state: StateFolder, runtime: str, ca: Path, secret: Path) -> N
             _say("stopped")
 
 
-def check_certificates(folder: Path) -> datetime:
-    """Check that the server's certificate can be used, and return until when.
-
-    Raises
-    ------
-    ConfigError
-        A file is missing or damaged, does not fit the others, or the certificate is not valid today.
-    """
-    authority, certificate = read_certificate(folder / "ca.crt"), read_certificate(folder / "server.crt")
-    try:
-        key = serialization.load_pem_private_key((folder / "server.key").read_bytes(), password=None)
-    except OSError as error:
-        raise ConfigError(f"Cannot read {folder / 'server.key'} ({error.strerror}): run as its owner.") from error
-    except (ValueError, TypeError) as error:
-        raise ConfigError(f"{folder / 'server.key'} is no unencrypted PEM key: restore it.") from error
-    if key.public_key() != certificate.public_key():
-        raise ConfigError(f"server.key and server.crt in {folder} do not belong together: restore the right pair.")
-    try:
-        certificate.verify_directly_issued_by(authority)
-    except Exception as error:
-        raise ConfigError(f"server.crt in {folder} is not signed by ca.crt there: restore the right pair.") from error
-    now = datetime.now(UTC)
-    for name, dated in (("ca.crt", authority), ("server.crt", certificate)):
-        if not dated.not_valid_before_utc <= now <= dated.not_valid_after_utc:
-            remedy = "make new ones" if name == "ca.crt" else "renew it with pfedgp certs --renew-server"
-            raise ConfigError(
-                f"{name} in {folder} is valid from {dated.not_valid_before_utc:%Y-%m-%d %H:%M} to "
-                f"{dated.not_valid_after_utc:%Y-%m-%d %H:%M} UTC, not now: {remedy}, or set this machine's clock."
-            )
-    return min(authority.not_valid_after_utc, certificate.not_valid_after_utc)
-
-
-def environment(home: Path) -> dict[str, str]:
+def _environment(home: Path) -> dict[str, str]:
     """Return the environment of a Flower process with its files in `home`."""
     # Flower's processes start each other by name, so they must find the programs of this installation.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
@@ -159,7 +125,7 @@ def environment(home: Path) -> dict[str, str]:
     return os.environ | QUIET | own | {"FLWR_HOME": str(home), "PATH": path}
 
 
-def program(name: str) -> str:
+def _program(name: str) -> str:
     """Return the path of one of Flower's programs.
 
     Raises
@@ -207,7 +173,7 @@ def _supervise(server: Server, stopped: threading.Event) -> None:
             if time.monotonic() - looked > DAY:
                 looked = time.monotonic()
                 supervisor.shorten_logs()
-                for line in _expiry(read_certificate(server.certs / "server.crt").not_valid_after_utc):
+                for line in expiry(read_certificate(server.certs / "server.crt").not_valid_after_utc):
                     _say(f"warning: {line}")
     finally:
         watch.stop()
@@ -218,7 +184,7 @@ def _supervise(server: Server, stopped: threading.Event) -> None:
 def _superlink(server: Server) -> Program:
     certs, state = server.certs, server.state
     command = [
-        program("flower-superlink"),
+        _program("flower-superlink"),
         *("--ssl-ca-certfile", str(server.ca)),
         *("--ssl-certfile", str(certs / "server.crt"), "--ssl-keyfile", str(certs / "server.key")),
         "--enable-supernode-auth",
@@ -228,53 +194,21 @@ def _superlink(server: Server) -> Program:
         "--disable-runtime-dependency-installation",
         *(["--database", str(state.database)] if server.database else []),
     ]
-    return Program("superlink", command, environment(state.flwr), state.path)
+    return Program("superlink", command, _environment(state.flwr), state.path)
 
 
 def _superexec(state: StateFolder, runtime: str, ca: Path, secret: Path) -> Program:
     command = [
-        program("flower-superexec"),
+        _program("flower-superexec"),
         *("--runtime-api-address", runtime, "--root-certificates", str(ca)),
         *("--superexec-auth-secret-file", str(secret)),
     ]
     # The server app's folder is the one of its SuperExec: relative paths of a run are below the state folder.
-    return Program("superexec", command, environment(state.flwr), state.path)
+    return Program("superexec", command, _environment(state.flwr), state.path)
 
 
 def _pids(supervisor: Supervisor) -> dict[str, int]:
     return {program.name: program.process.pid for program in supervisor.programs if program.process}
-
-
-def _check_control_name(server: Server) -> None:
-    names = subject_names(read_certificate(server.certs / "server.crt"))
-    host = reachable_as(server.control[0])
-    if host not in names:
-        raise ConfigError(
-            f"The server certificate is not for {host}, the host of --control-address (it is for {', '.join(names)}): "
-            "use one of these, or pfedgp certs --renew-server --san with all names."
-        )
-
-
-def _warnings(server: Server, until: datetime) -> Iterator[str]:
-    yield from _expiry(until)
-    if not is_loopback(server.control[0]):
-        yield (
-            f"the Control API listens on {join(*server.control)} and has no authentication: whoever reaches it can run "
-            "code on this server; keep it on an internal network."
-        )
-    if not server.database:
-        yield "without a database, runs and registrations are lost when the SuperLink restarts."
-    elif kind := is_network_file_system(server.state.path):
-        yield f"{server.state.path} lies on {kind}, where databases lose their locks: use a folder on a local disk."
-
-
-def _expiry(until: datetime) -> Iterator[str]:
-    days = (until - datetime.now(UTC)).days
-    if days < WARN_DAYS:
-        yield (
-            f"the certificates end in {days} days, on {until:%Y-%m-%d}: pfedgp certs --renew-server, then restart this "
-            "server."
-        )
 
 
 def _wait_for_secret(secret: Path, stopped: threading.Event) -> None:

@@ -14,9 +14,9 @@ from pfedgp.operator import certificates
 from pfedgp.operator.addresses import check_free, is_loopback, parse_address, reachable_as
 from pfedgp.operator.app_bundle import build_bundle
 from pfedgp.operator.follow import Printed
+from pfedgp.operator.server_checks import check_certificates
 from pfedgp.operator.sites import read_public_key
 from pfedgp.operator.state import StateFolder
-from pfedgp.operator.superlink import check_certificates
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, RunFailedError
 
