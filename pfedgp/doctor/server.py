@@ -47,8 +47,12 @@ def check_server(state: StateFolder, certs: Path | None) -> Iterator[Check]:
     yield check_versions("those of the sites are in the summary of every run")
     if record:
         yield from _versions_of_run(state, record)
-        yield from _processes(state, record)
-        yield from _ports(record)
+        pid = state.running()
+        if pid is None or is_alive(pid, "pfedgp"):
+            yield from _processes(state, record, pid)
+            yield from _ports(record)
+        else:
+            yield Check("server", f"runs elsewhere (process {pid} of another container): run the doctor there too")
     if certs is not None:
         yield checked("certificates", partial(_certificates, certs))
         yield from _private_files(certs, state)
@@ -76,8 +80,7 @@ def _versions_of_run(state: StateFolder, record: dict[str, Any]) -> Iterator[Che
             yield Check("sites' versions", "", problem)
 
 
-def _processes(state: StateFolder, record: dict[str, Any]) -> Iterator[Check]:
-    pid = state.running()
+def _processes(state: StateFolder, record: dict[str, Any], pid: int | None) -> Iterator[Check]:
     if pid is None:
         sentence = f"No server runs on {state.path}."
         yield Check("server", "", Problem("no-server", sentence, "Start it with `pfedgp server`.", lasting=True))

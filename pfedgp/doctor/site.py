@@ -88,6 +88,10 @@ def check_connection(
             yield Check("registration", "the server knows this key", problem)
     except ProblemError as error:
         yield Check(topic, "", error.problem)
+    except (OSError, ValueError) as error:
+        sentence = f"The check of {superlink} ended with {type(error).__name__}: {error}."
+        remedy = "Check the address and the files, and look at the server's log."
+        yield Check(topic, "", Problem("unexplained", sentence, remedy, lasting=False))
 
 
 def _registration_problem(key: Path, registered: bool, refused: bool) -> Problem | None:

@@ -48,15 +48,20 @@ def check_tls(address: Address, ca: Path, deadline: Deadline) -> Check:
         gRPC would refuse the connection, with the reason.
     """
     context = _context()
-    context.load_verify_locations(cafile=str(ca))
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as gRPC does
+    try:
+        context.load_verify_locations(cafile=str(ca))
+    except OSError as error:  # SSLError is one
+        raise ProblemError(
+            "ca-file", f"The CA certificate {ca} cannot be used ({error}).", "Take ca.crt from the server again."
+        ) from None
     try:
         with connect(address, deadline) as raw, context.wrap_socket(raw, server_hostname=address.host) as connection:
             protocol, version = connection.selected_alpn_protocol(), connection.version()
             certificate = x509.load_der_x509_certificate(connection.getpeercert(binary_form=True) or b"")
     except ssl.SSLCertVerificationError as error:
         raise _refused(address, ca, error, deadline) from None
-    except OSError as error:  # SSLError is one
+    except OSError as error:
         raise _no_handshake(address, error, deadline) from None
     if protocol != "h2":
         raise _not_fleet(address, "TLS but not gRPC")
