@@ -9,6 +9,7 @@ from flwr.app import Message
 from flwr.serverapp import Grid
 
 from pfedgp_core.errors import PFedGPError, RunFailedError
+from server.unreadable import spare_unreadable_replies
 
 __all__ = ["GIVE_UP_AFTER", "LOG_INTERVAL", "PatientGrid"]
 
@@ -31,6 +32,7 @@ class PatientGrid:
     """
 
     def __init__(self, grid: Grid) -> None:
+        spare_unreadable_replies()
         self._grid = grid
         self._away_since: float | None = None
         self._next_log = 0.0
@@ -53,9 +55,12 @@ class PatientGrid:
         return self._patiently(lambda: list(self._grid.get_node_ids()))
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        """Replies that have arrived."""
+        """Replies that have arrived, at most one to each of these requests, whatever they claim to answer."""
         ids = list(message_ids)
-        return self._patiently(lambda: list(self._grid.pull_messages(ids)))
+        replies: dict[str, Message] = {}
+        for reply in self._patiently(lambda: list(self._grid.pull_messages(ids))):
+            replies.setdefault(reply.metadata.reply_to_message_id, reply)
+        return [replies[message_id] for message_id in ids if message_id in replies]
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         """Send, and return the ids of what was accepted.

@@ -13,6 +13,7 @@ from pfedgp_core.publication import OnboardReply
 from pfedgp_core.regression_metrics import RegressionSums
 from pfedgp_core.trained_model import TrainedModel
 from pfedgp_core.wire import unpack, unpack_vector
+from server.unreadable import UNREADABLE
 
 __all__ = [
     "Accepted",
@@ -35,6 +36,7 @@ _ERRORS = {
     6: "a precondition of a Flower mod failed",
     7: "the client refuses this app",
     8: "the client process died",
+    UNREADABLE: "its reply cannot be read",
 }
 
 Reply = TypeVar("Reply", bound=TrainReply | EvaluateReply)
