@@ -152,7 +152,7 @@ class Federation:
             averaged = self._update(t)
             failed = dict(self.strategy.training.replies.failed)
             if self.pending is not None:
-                failed |= self.strategy.evaluation.replies.failed
+                failed = self.strategy.evaluation.replies.failed | failed
                 pending, self.pending = self.pending, None
                 self._record(pending, self.strategy.evaluation)
             if averaged is not None:
@@ -161,7 +161,7 @@ class Federation:
             due = t % self.settings.evaluate_every == 0 or t == rounds
             if due and (not riding or t == rounds):
                 evaluation = self._evaluate(t, self.model.vector, "validation")
-                failed |= evaluation.replies.failed
+                failed = evaluation.replies.failed | failed
             ended = time.perf_counter()
             seconds = {"round": ended - began, "train": trained - began, "evaluate": ended - trained}
             seconds["eta"] = (ended - first) / (t - before) * (rounds - t)

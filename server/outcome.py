@@ -9,7 +9,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError
 from pfedgp_core.exchange import EvaluateReply, TrainReply, software_versions
 from server.roster import Client, Roster
-from server.strategy import Evaluation, Training
+from server.strategy import WITH_UPDATE, Evaluation, Training
 from server.task_report import TaskReport
 
 __all__ = ["client_rows", "read_record", "round_record", "summary", "unfinished", "with_evaluation"]
@@ -188,7 +188,8 @@ def _failures(history: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]
     """How often each client failed, in training or in validation: name -> reason -> rounds."""
     counted: dict[str, Counter[str]] = {}
     for record in history:
-        for name, reason in [*record["failed"].items(), *record["validation_failed"].items()]:
+        measured = [x for x in record["validation_failed"].items() if not x[1].startswith(WITH_UPDATE)]
+        for name, reason in [*record["failed"].items(), *measured]:
             counted.setdefault(name, Counter())[reason] += 1
     return {name: dict(sorted(counted[name].items())) for name in sorted(counted)}
 

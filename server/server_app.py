@@ -50,6 +50,7 @@ def main(grid: Grid, context: Context) -> None:
         path = _folder(outputs, f"{settings.dataset}-{settings.variant}")
         check_new_folder(path)
         with RunLock(path):
+            sweep_partial(path)
             folder = RunFolder.create(path, settings, origin | outputs.to_origin())
             _run(Federation(grid, settings, folder, outputs.reporters()))
 

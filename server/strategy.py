@@ -19,11 +19,13 @@ from server.reply_checks import Accepted, Checked, read_evaluate_reply, read_rid
 from server.roster import Client, Roster
 from server.task_report import CLASSIFICATION, Sums, TaskReport, task_report
 
-__all__ = ["Evaluation", "PFedGP", "Training"]
+__all__ = ["WITH_UPDATE", "Evaluation", "PFedGP", "Training"]
 
 logger = logging.getLogger("pfedgp.server")
 
 Asked = tuple[Client, Message]
+
+WITH_UPDATE = "with its update: "  # why an evaluation is missing whose train request failed as a whole
 
 
 @dataclass
@@ -177,6 +179,9 @@ class PFedGP(Strategy):
         riding = self._check(
             replies, self.evaluation.riding, lambda m, c: read_riding_evaluation(m, c.hello, split, sums)
         )
+        for name, reason in riding.failed.items():
+            if self.training.replies.failed.get(name) == reason:  # one failure, not two
+                riding.failed[name] = WITH_UPDATE + reason
         # Sums are added in the order of the names, whichever way they came.
         self.evaluation.replies = Checked(
             dict(sorted((checked.accepted | riding.accepted).items())),

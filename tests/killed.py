@@ -1,0 +1,111 @@
+"""Kills a run where a test wants it, with SIGKILL in a forked process, so that nothing is cleaned up or closed."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+from unittest import mock
+
+from server import files
+
+__all__ = ["die", "dies_at_file", "dies_at_step", "finished", "killed"]
+
+
+def die() -> NoReturn:
+    """End this process as ``kill -9`` does."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("unreachable")
+
+
+def killed(run: Callable[[], Any]) -> None:
+    """Do `run` in a forked process, which must not reach its end."""
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            nothing = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nothing, 1)
+            os.dup2(nothing, 2)
+            run()
+        except BaseException:
+            os._exit(3)
+        os._exit(0)
+    status = os.waitpid(pid, 0)[1]
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, f"the run was not killed: {status}"
+
+
+def finished(run: Callable[[], Any]) -> bool:
+    """Do `run` in a forked process; False where it was killed before its end."""
+    try:
+        killed(run)
+    except AssertionError:
+        return True
+    return False
+
+
+def dies_at_file(name: str, step: str, after: bool = False) -> Any:
+    """A context in which the process dies at a step of writing the file whose path ends in `name`.
+
+    Before ``to-disk`` half of the file's new content is lost, as it is where the system writes it back in pieces.
+    """
+
+    # A file that is on its way to the disk has another name: with a dot before it, and without the suffix, which is
+    # taken off below.
+    def check(which: str, path: Path, is_after: bool) -> None:
+        final = path.with_name(path.name.removeprefix(".")) if which == "to-disk" else path
+        if which == step and is_after == after and str(final).endswith(name):
+            if step == "to-disk" and not after:
+                partial = path.with_name(f"{path.name}.partial")
+                os.truncate(partial, partial.stat().st_size // 2)
+            die()
+
+    return _watched(check)
+
+
+def dies_at_step(number: int) -> Any:
+    """A context in which the process dies at the `number`-th moment before or after a step of writing any file."""
+    count = 0
+
+    def check(which: str, path: Path, is_after: bool) -> None:
+        nonlocal count
+        if count == number:
+            die()
+        count += 1
+
+    return _watched(check)
+
+
+def _watched(check: Callable[[str, Path, bool], None]) -> Any:
+    """Call `check` with step, path and whether it is over, before and after each step of `server.files`."""
+    real = {"to-disk": files._to_disk, "replace": os.replace, "link": os.link}
+
+    def to_disk(file: Any) -> None:
+        path = Path(file.name)
+        file.flush()
+        check("to-disk", Path(str(path).removesuffix(".partial")), False)
+        real["to-disk"](file)
+        check("to-disk", Path(str(path).removesuffix(".partial")), True)
+
+    def moving(step: str) -> Callable[[Path, Path], None]:
+        def move(source: Path, target: Path) -> None:
+            check(step, Path(target), False)
+            real[step](source, target)
+            check(step, Path(target), True)
+
+        return move
+
+    patched = mock.patch.multiple(files.os, replace=moving("replace"), link=moving("link"))
+    stack = mock.patch.object(files, "_to_disk", to_disk)
+
+    class Both:
+        def __enter__(self) -> None:
+            patched.start()
+            stack.start()
+
+        def __exit__(self, *reason: object) -> None:
+            stack.stop()
+            patched.stop()
+
+    return Both()
