@@ -18,11 +18,15 @@ STATUS_EVERY = 2.0
 PATIENCE = 5.0
 LAST_LINES = 5.0
 RETRY = 2.0
+_BEGINS = ("pFedGP", "round ")  # of what the server app prints once its sites are there
 _NOISE = (
     "Successfully installed pfedgp to ",
     "ERROR :",
     "WARNING :   Connection attempt failed",
     "A Flower App failed to ",
+    "An unhandled exception occurred in the ServerApp",
+    "The above exception was the direct cause of ",
+    "During handling of the above exception, ",
     "For more information, visit: ",
 )
 
@@ -45,9 +49,9 @@ class Printed:
     """
 
     def __init__(self, show: Callable[[str], None]) -> None:
-        self._show, self._rest, self._inside = show, "", False
+        self._show, self._rest, self._inside, self._after = show, "", False, False
         self.cause = ""
-        self.lines = 0
+        self.started = False
 
     def add(self, piece: str) -> None:
         """Take a piece, which may end within a line."""
@@ -62,12 +66,13 @@ class Printed:
 
     def _line(self, line: str) -> None:
         if line.startswith("Traceback (most recent call last)"):
-            self._inside = True
+            self._inside = self._after = True
         elif self._inside and line and not line.startswith((" ", "\t")):
             self._inside = False
             self.cause = line
-        elif not self._inside and not _is_noise(line):
-            self.lines += 1
+        elif not self._inside and not _is_noise(line) and (line or not self._after):
+            self._after = False
+            self.started = self.started or line.startswith(_BEGINS)
             self._show(line)
 
 
@@ -102,7 +107,7 @@ def follow(target: Target, run_id: int, show: Callable[[str], None]) -> Run:
                     if piece is None:
                         break
                     printed.add(piece)
-                if over is None and watch.look(printed.lines):
+                if over is None and watch.look(printed.started):
                     over = time.monotonic()
                 elif over is not None and time.monotonic() - over > LAST_LINES:
                     break  # the log's own end does not come
@@ -125,8 +130,8 @@ class _Watch:
         self.said = ""
         self.run: Run | None = None
 
-    def look(self, lines: int) -> bool:
-        """Ask for the status if it is time; True where the run is over."""
+    def look(self, started: bool) -> bool:
+        """Ask for the status if it is time; True where the run is over. `started`: it no longer waits for sites."""
         now = time.monotonic()
         if now - self.looked < STATUS_EVERY:
             return False
@@ -137,7 +142,7 @@ class _Watch:
                 self.show("The server answers again.")
             self.lost = False
             if not self.run.finished and now - self.began > PATIENCE:
-                self._tell_why_it_waits(self.run, lines)
+                self._tell_why_it_waits(self.run, started)
         except UnfinishedError:
             raise
         except PFedGPError as error:
@@ -159,14 +164,14 @@ class _Watch:
             )
         return found[0]
 
-    def _tell_why_it_waits(self, run: Run, lines: int) -> None:
+    def _tell_why_it_waits(self, run: Run, started: bool) -> None:
         text = ""
-        if run.status in ("pending", "starting") and not lines:
+        if run.status == "pending":
             log = f" (see {self.target.state.logs / 'superexec.log'})" if self.target.state else ""
-            text = f"The run is {run.status}: no SuperExec has taken it up yet{log}."
-        elif not lines or self.said:
+            text = f"The run is pending: no SuperExec has taken it up yet{log}."
+        elif not started:
             away = [node.name for node in self.control.nodes() if not node.online]
-            if not lines and away:
+            if away:
                 text = f"Registered but not connected: {', '.join(away)}."
         if text and text != self.said:
             self.show(text)
