@@ -17,9 +17,9 @@ from pfedgp.doctor.tls import NEW_CERTIFICATE, served_certificate
 from pfedgp.operator.addresses import is_loopback, reachable_as
 from pfedgp.operator.certificates import read_certificate, subject_names
 from pfedgp.operator.control import Control, Node
+from pfedgp.operator.server_checks import check_certificates
 from pfedgp.operator.sites import read_public_key
 from pfedgp.operator.state import StateFolder
-from pfedgp.operator.superlink import check_certificates
 from pfedgp_core.errors import ConfigError, PFedGPError
 from pfedgp_core.exchange import software_versions
 
