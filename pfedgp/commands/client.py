@@ -3,12 +3,14 @@
 import argparse
 import ipaddress
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from pfedgp.site.plan import SitePlan
+from pfedgp.site.preflight import is_builtin_data
 from pfedgp.site.state_folder import StateFolder
 from pfedgp.site.supervisor import Supervisor
-from pfedgp_core.errors import ConfigError, DataError
+from pfedgp_core.errors import ConfigError
 
 __all__ = ["add_arguments", "main"]
 
@@ -19,7 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--superlink", required=True, metavar="HOST:PORT", help="the server's fleet port")
     parser.add_argument("--ca", type=Path, metavar="FILE", help="ca.crt of the server")
     parser.add_argument("--key", type=Path, metavar="FILE", help="the site's private key, whose .pub the server knows")
-    parser.add_argument("--data", type=Path, metavar="PATH", help="the site's labelled data, as for check-data")
+    parser.add_argument("--data", metavar="PATH", help="the site's labelled data, as for check-data")
+    parser.add_argument("--data-root", metavar="FOLDER", help="folder of a built-in data set that has files")
     parser.add_argument(
         "--label-column", default="label", metavar="NAME", help="column of a table with the class (default: label)"
     )
@@ -38,9 +41,7 @@ def main(args: argparse.Namespace) -> int:
     plan = _plan(args)
     folder = StateFolder(Path(plan.state))
     with folder.locked(), folder.logs() as logger:
-        if args.data is not None:
-            _check_data(args)
-        return Supervisor(plan, folder, logger).run()
+        return Supervisor(_checked(plan), folder, logger).run()
 
 
 def _plan(args: argparse.Namespace) -> SitePlan:
@@ -63,7 +64,9 @@ def _plan(args: argparse.Namespace) -> SitePlan:
     if simulated:
         config |= {"partition-id": args.partition_id, "num-partitions": args.num_partitions}
     else:
-        config |= {"data-path": str(args.data.expanduser().absolute()), "label-column": args.label_column}
+        config |= {"data-path": args.data, "label-column": args.label_column}
+        if args.data_root is not None:
+            config["data-root"] = str(Path(args.data_root).expanduser().absolute())
     ca, key = ("" if file is None else str(file.expanduser().absolute()) for file in (args.ca, args.key))
     return SitePlan(f"{host}:{port}", ca, key, config, str(state), name, args.stock)
 
@@ -101,9 +104,13 @@ def _default_state(name: str) -> Path:
     return Path(base).expanduser() / "pfedgp" / "clients" / name
 
 
-def _check_data(args: argparse.Namespace) -> None:
-    from pfedgp_core.own_data import check_data
-
-    report = check_data(args.data, label_column=args.label_column)
-    if not report.trainable:
-        raise DataError(f"{report.problems[0]} See all problems with: pfedgp check-data {args.data}")
+def _checked(plan: SitePlan) -> SitePlan:
+    """The plan of a site whose data and device can be used, with the path of its data absolute."""
+    config = {key: str(value) for key, value in plan.node_config.items()}
+    data, device = config.get("data-path", ""), config["device"]
+    if not data and device in ("auto", "cpu"):
+        return plan
+    builtin = is_builtin_data(data, config.get("data-root", ""), config.get("label-column", ""), device)
+    if builtin or not data:
+        return plan
+    return replace(plan, node_config={**plan.node_config, "data-path": str(Path(data).expanduser().absolute())})

@@ -21,7 +21,7 @@ from pfedgp.site import flower_log
 from pfedgp.site.plan import SitePlan
 from pfedgp.site.state_folder import StateFolder
 from pfedgp.site.supernode_process import Heard, SuperNodeProcess
-from pfedgp_core.errors import ConfigError, RunFailedError
+from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
 
 if TYPE_CHECKING:
     from pfedgp.doctor.problem import Problem
@@ -89,10 +89,14 @@ class Supervisor:
                     pause = min(LAST_PAUSE, 2 * pause)
             except _Stop as stop:
                 self.logger.info("Stopping.")
-                return 130 if stop.number == signal.SIGINT else 0
-            finally:
                 self._stop()
                 self.logger.info("Stopped.")
+                return 130 if stop.number == signal.SIGINT else 0
+            except PFedGPError as error:
+                self.logger.debug("%s", error)  # whoever called shows it
+                raise
+            finally:
+                self._stop()
 
     def _serve(self) -> float:
         """Run a SuperNode until it ends, and return for how many seconds it was connected."""
@@ -121,10 +125,9 @@ class Supervisor:
             )
         lived = 0.0 if connected is None else time.monotonic() - connected
         refused = any(map(flower_log.is_refused, self._lines))
-        last = self._lines[-1] if self._lines else "no output"
         self.logger.debug("The SuperNode ended with exit code %s.", heard.value)
         if not self._judge(self._diagnosis(refused)):
-            self._say(f"Problem: the SuperNode ended ({last}); it is started again.")
+            self._say(f"Problem: the SuperNode ended ({self._ending(heard.value)}); it is started again.")
         return lived
 
     def _line(self, line: str) -> None:
@@ -145,6 +148,11 @@ class Supervisor:
         elif flower_log.is_recovered(line) and self._node_id:
             self.logger.info("Connected to %s again.", self.plan.superlink)
             self._said = ""
+
+    def _ending(self, code: int) -> str:
+        """How the SuperNode ended, in its own words where it left some."""
+        errors = [line for line in self._lines if "error" in line.lower()]
+        return errors[-1] if errors else f"signal {-code}" if code < 0 else f"exit code {code}"
 
     def _event(self, event: dict[str, Any]) -> None:
         if event["event"] == "worker":
