@@ -125,7 +125,7 @@ def run_folder(out: str, settings: Settings) -> Path:
 
 
 def check(settings: Settings, folder: Path) -> None:
-    """Find mistakes while they cost a second: data set, partition, network, folder.
+    """Find mistakes while they cost a second: data set, partition, network, folder, a missing accountant.
 
     Raises
     ------
@@ -137,8 +137,10 @@ def check(settings: Settings, folder: Path) -> None:
     check_new_folder(folder)  # before torch is imported, which takes most of the time of these checks
     from pfedgp_core.datasets import load_dataset
     from pfedgp_core.network import build_network
+    from pfedgp_core.privacy import require_accountant
     from pfedgp_core.simulated import simulated_partition
 
+    require_accountant(settings)
     dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
     simulated_partition(settings)
     build_network(settings.network, dataset.input_shape, settings.feature_dim)

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import kstest, norm
 
+from pfedgp.cli import main
 from pfedgp_core import privacy
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, NonFiniteError
@@ -181,3 +183,12 @@ def test_a_missing_accountant_is_named_before_the_run(monkeypatch: pytest.Monkey
     for check in (require_accountant, lambda settings: spent(settings, 1)):
         with pytest.raises(ConfigError, match=r"pip install 'pfedgp\[privacy\]'"):
             check(PRIVATE)
+
+
+def test_the_command_line_checks_for_the_accountant(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(privacy, "ACCOUNTANT", "no_such_package")
+    assert main(["simulate", "--set", "dp-noise=1.0", "--out", str(tmp_path / "run")]) == 2
+    assert "pip install 'pfedgp[privacy]'" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
