@@ -75,9 +75,9 @@ class DataReport:
         return "\n".join(lines)
 
 
-def report_on(split: str, samples: Samples | None, findings: Findings) -> SplitReport:
-    """Count what is usable, and note classes that are too small to learn from."""
-    counts = Counter() if samples is None else Counter(samples.labels or ())
+def report_on(split: str, samples: Samples | None, findings: Findings, regression: bool = False) -> SplitReport:
+    """Count what is usable, and note classes that are too small to learn from; a regression has no classes."""
+    counts = Counter() if samples is None or regression else Counter(samples.labels or ())
     ordered = dict(sorted(counts.items()))
     remarks = list(findings.remarks)
     if split in ("", "train") and samples is not None:

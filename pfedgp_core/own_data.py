@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pfedgp_core.array_file import load_npz
-from pfedgp_core.class_ids import map_classes
+from pfedgp_core.class_ids import map_classes, to_targets
 from pfedgp_core.data_check import DataReport, note_repeated, report_on
 from pfedgp_core.datasets import DATASETS, load_dataset
 from pfedgp_core.errors import ConfigError, DataError
@@ -181,7 +181,9 @@ def check_data(
     label_column: str = "label",
     class_names: Sequence[str] | None = None,
     input_shape: tuple[int, ...] | None = None,
+    resize: bool = False,
     data_root: str = "",
+    regression: bool = False,
 ) -> DataReport:
     """Look at everything and report all that is wrong, instead of raising at the first problem.
 
@@ -193,8 +195,12 @@ def check_data(
         The federation's classes, to compare with.
     input_shape : tuple of int, optional
         The shape that the model takes, to compare with.
+    resize : bool
+        Whether images are resized to it, as by a run with the setting ``input-shape``.
     data_root : str
         Folder of a built-in data set, where `path` is the name of one.
+    regression : bool
+        Whether the labels are the targets of a regression.
 
     Raises
     ------
@@ -206,19 +212,20 @@ def check_data(
     found: dict[str, tuple[Samples | None, Findings]] = {}
     if str(path) in DATASETS:
         kind = f"built-in data set {path}"
-        found = {split: (own, Findings(kind)) for split, own in builtin_samples(str(path), data_root).items()}
+        shape = input_shape if resize else None
+        found = {split: (own, Findings(kind)) for split, own in builtin_samples(str(path), data_root, shape).items()}
     elif data_root:
         raise ConfigError(f"A data root goes with the name of a built-in data set, not with {path}: leave it out.")
     else:
         path = Path(path).expanduser()
         for split, part in (split_paths(path) or {"": path}).items():
-            found[split] = _looked_at(part, Wanted(input_shape, label_column=label_column))
+            found[split] = _looked_at(part, Wanted(input_shape, resize, label_column))
     for samples, findings in found.values():
         if samples is not None:
-            _compare(samples, findings, class_names, input_shape)
+            _compare(samples, findings, class_names, input_shape, regression)
     parts = {split: samples for split, (samples, _) in found.items() if samples is not None}
     note_repeated(parts, {split: findings for split, (_, findings) in found.items()})
-    return DataReport(str(path), tuple(report_on(split, *both) for split, both in found.items()))
+    return DataReport(str(path), tuple(report_on(split, *both, regression) for split, both in found.items()))
 
 
 def split_paths(path: Path) -> dict[str, Path] | None:
@@ -257,13 +264,19 @@ def _looked_at(path: Path, wanted: Wanted) -> tuple[Samples | None, Findings]:
 
 
 def _compare(
-    samples: Samples, findings: Findings, class_names: Sequence[str] | None, input_shape: tuple[int, ...] | None
+    samples: Samples,
+    findings: Findings,
+    class_names: Sequence[str] | None,
+    input_shape: tuple[int, ...] | None,
+    regression: bool,
 ) -> None:
-    if class_names is not None and samples.labels is not None:
-        try:
+    try:
+        if regression:
+            to_targets(samples)
+        elif class_names is not None and samples.labels is not None:
             map_classes(samples.labels, class_names)
-        except DataError as error:
-            findings.problem(str(error))
+    except DataError as error:
+        findings.problem(str(error))
     if input_shape is not None and samples.inputs.shape[1:] != input_shape:
         findings.problem(f"The model takes inputs of shape {shape_text(input_shape)}.")
 

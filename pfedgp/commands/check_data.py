@@ -20,6 +20,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--label-column", default="label", metavar="NAME", help="column of a table with the class (default: label)"
     )
     parser.add_argument(
+        "--regression", action="store_true", help="the labels are targets of a regression (task = regression)"
+    )
+    compared = parser.add_mutually_exclusive_group()
+    compared.add_argument(
+        "--input-shape", default="", metavar="C,H,W", help="resize images as a run with this setting input-shape does"
+    )
+    compared.add_argument(
         "--model",
         type=Path,
         metavar="FOLDER",
@@ -29,9 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Print the report; 1 if the data cannot be used."""
+    from pfedgp_core.data_spec import parse_shape
     from pfedgp_core.own_data import check_data
 
-    names = shape = None
+    names, shape = None, parse_shape(args.input_shape)
     if args.model is not None:
         from pfedgp.commands.onboard import read_model
 
@@ -42,7 +50,9 @@ def main(args: argparse.Namespace) -> int:
         label_column=args.label_column,
         class_names=names,
         input_shape=shape,
+        resize=bool(args.input_shape),
         data_root=args.data_root,
+        regression=args.regression or args.path == "diabetes",
     )
     print(report.text())
     return 0 if report.trainable else 1

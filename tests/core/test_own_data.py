@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from pfedgp_core.class_ids import map_classes, to_split
-from pfedgp_core.errors import DataError
+from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.own_data import check_data, read_samples, read_splits
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (6, 8, 6), dtype=np.uint8)
@@ -232,3 +232,49 @@ def test_check_notes_what_is_unusual_and_works(tmp_path: Path) -> None:
     assert not check_data(tmp_path / "t.csv", input_shape=(2,)).trainable
     with pytest.raises(DataError, match="nothing at"):
         check_data(tmp_path / "none")
+
+
+def test_check_notes_contradictions_and_what_is_in_two_parts(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,label\n1,cat\n1,dog\n2,dog\n-0,cat\n0,cat\n")
+    report = check_data(tmp_path / "t.csv")
+    assert (
+        report.trainable and "Equal inputs with different classes: 1 input (such as one in cat, dog)" in report.text()
+    )
+    (tmp_path / "x").mkdir()
+    np.savez(tmp_path / "x" / "train.npz", x=np.eye(3), y=[0, 1, 1])
+    np.savez(tmp_path / "x" / "test.npz", x=np.eye(3)[1:], y=[1, 1])
+    assert "In train too: 2 inputs of test" in check_data(tmp_path / "x").text()
+
+
+def test_check_of_built_in_sets_and_of_what_is_no_file(tmp_path: Path) -> None:
+    report = check_data("digits", input_shape=(3, 4, 4), resize=True)
+    assert report.trainable and [part.usable for part in report.splits] == [1078, 362, 357]
+    assert report.splits[0].input_shape == (3, 4, 4)
+    with pytest.raises(ConfigError, match="needs no files"):
+        check_data("digits", data_root="/data")
+    with pytest.raises(ConfigError, match="built-in data set"):
+        check_data(tmp_path, data_root="/data")
+    for special in ("/dev/null", "/dev/zero"):
+        with pytest.raises(DataError, match="of no known kind"):
+            check_data(special)
+
+
+def test_check_of_a_regression(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,label\n1,1.5\n2,-3e2\n")
+    report = check_data(tmp_path / "t.csv", regression=True)
+    assert report.trainable and not report.splits[0].counts
+    (tmp_path / "t.csv").write_text("a,label\n1,1.5\n2,high\n3,inf\n")
+    (problem,) = check_data(tmp_path / "t.csv", regression=True).problems
+    assert "The target 'high' of sample 2 is no finite number (2 such samples)" in problem
+
+
+def test_check_resizes_as_a_run_would(tmp_path: Path) -> None:
+    folder(tmp_path)
+    Image.fromarray(IMAGES[0, :4]).save(tmp_path / "dog" / "small.png")
+    assert not check_data(tmp_path).trainable
+    assert check_data(tmp_path, input_shape=(1, 8, 6), resize=True).trainable
+
+
+def test_npz_with_a_class_named_twice(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", x=np.eye(2), labels=[1, 0], class_names=["dog", "dog"])
+    assert "names the class 'dog' twice" in refused(tmp_path / "a.npz")
