@@ -181,6 +181,12 @@ class Settings:
             raise ConfigError(
                 f"personal-data = false leaves variant = {self.variant!r} without any data: set variant = 'ip-data'."
             )
+        if self.aggregation == "trimmed-mean" and 0 < self.trim_share * self.clients_per_round < 1 - 1e-9:
+            raise ConfigError(
+                f"trim-share = {self.trim_share:g} of clients-per-round = {self.clients_per_round} leaves out no value: "
+                f"raise clients-per-round to at least {math.ceil(1 / self.trim_share - 1e-9)}, raise trim-share, or set "
+                "aggregation = 'median'."
+            )
         if self.min_results > self.clients_per_round:
             raise ConfigError(
                 f"min-results = {self.min_results} is more than clients-per-round = {self.clients_per_round}, "

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pfedgp_core import robust
 from pfedgp_core.aggregation import average, combine
 from pfedgp_core.config import Settings
-from pfedgp_core.errors import DataError
+from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.robust import trim_count, trimmed_mean
 
 MEDIAN = Settings(aggregation="median")
@@ -92,7 +92,7 @@ def test_nothing_trimmed_is_the_uniform_mean(rows) -> None:
 def test_sample_counts_decide_in_samples_only() -> None:
     vectors, sent = vectors_of([0.0], [10.0]), np.zeros(1, dtype=np.float32)
     got = {
-        name: combine(Settings(aggregation=name), sent, vectors, [1, 9])[0]
+        name: combine(Settings(aggregation=name, trim_share=0.2), sent, vectors, [1, 9])[0]
         for name in ("uniform", "samples", "median", "trimmed-mean")
     }
     assert got == {"uniform": 5.0, "samples": 9.0, "median": 5.0, "trimmed-mean": 5.0}
@@ -103,6 +103,13 @@ def test_sample_counts_decide_in_samples_only() -> None:
 )
 def test_how_many_are_trimmed(share: float, n: int, count: int) -> None:
     assert trim_count(share, n) == count and n - 2 * count >= 1
+
+
+def test_a_share_that_trims_nobody_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"clients-per-round to at least 10"):
+        Settings(aggregation="trimmed-mean", trim_share=0.1, clients_per_round=5)
+    Settings(aggregation="trimmed-mean", trim_share=0.1, clients_per_round=10)
+    Settings(aggregation="trimmed-mean", trim_share=0.2, clients_per_round=5)
 
 
 def test_a_trim_that_leaves_nothing_is_a_mistake_of_the_caller() -> None:
