@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
+from flwr.common.constant import ErrorCode
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
@@ -222,7 +223,8 @@ class PFedGP(Strategy):
         for client, message in asked:
             reply = answers.get(message.metadata.message_id)
             try:
-                if reply is None:
+                if reply is None or (reply.has_error() and reply.error.code == ErrorCode.MESSAGE_UNAVAILABLE):
+                    # Without a word, or with the SuperLink's that the request has expired.
                     checked.silent.add(client.name)
                     raise DataError(f"no reply within {self.settings.round_timeout:g} s")
                 checked.accepted[client.name] = read(reply, client)

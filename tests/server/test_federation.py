@@ -376,3 +376,24 @@ def test_the_default_folder_is_below_out(tmp_path: Path, monkeypatch: pytest.Mon
     server_app(FakeGrid(app, SMALL.clients), Context(1, 1, {}, RecordDict(), settings.to_run_config() | {"out": ""}))
     (folder,) = (tmp_path / "out").iterdir()
     assert folder.name.startswith("digits-full-") and (folder / "summary.json").is_file()
+
+
+def test_a_request_that_expired_is_a_silence_and_its_client_is_not_asked_again(tmp_path: Path) -> None:
+    # What a real SuperLink says at the deadline in a silent client's place.
+    settings = SMALL.replace(rounds=2, clients_per_round=5, round_timeout=5.0)
+    hung = False
+
+    def hang(request: Message, index: int, reply: Message) -> Message | None:
+        nonlocal hung
+        if index != 1:
+            return reply
+        if request.metadata.message_type == "train":
+            hung = True
+            return Message(Error(code=3, reason="expired"), reply_to=request)
+        return None if hung else reply
+
+    run = federate(settings, tmp_path / "run", hang)
+    first, second = run.records
+    assert first["failed"] == {"client-01": "no reply within 5 s"}
+    assert "client-01" in first["sampled"] and "client-01" not in second["sampled"]
+    assert second["ok"] == 4 and not second["failed"] and not second["validation_failed"]
