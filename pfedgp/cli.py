@@ -93,7 +93,7 @@ VERBS = {
     ),
     "bench": Verb(
         "pfedgp.commands.bench",
-        "measure what one client's update and evaluation cost on this machine",
+        "measure what an update, or with --deploy a deployed round, costs on this machine",
         "pfedgp bench --variant full --classes 2 --n 400 800 --json bench.json",
     ),
     "onboard": Verb(

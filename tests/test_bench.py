@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from pfedgp.benchmarking import clock, measure, report
+from pfedgp.benchmarking import clock, deployment, deployment_report, measure, process_costs, report
 from pfedgp.benchmarking.authors import authors_ratio
 from pfedgp.benchmarking.baseline import PlainEpoch
 from pfedgp.benchmarking.cases import Case, select
@@ -230,3 +230,62 @@ def test_the_authors_ratios_stand_beside_ours_where_known() -> None:
     assert authors_ratio(Case("ip-compute", 10, 80)) == 634.8
     assert authors_ratio(Case("ip-data", 2, 1800)) is None
     assert authors_ratio(Case("full", 2, 401)) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--sites", "2"], "belong to --deploy"),
+        (["--deploy", "--quick"], "--deploy measures none of --quick"),
+        (["--deploy", "--sites", "0"], "needs 1 site"),
+        (["--deploy", "--rounds", "1"], "2 rounds at least"),
+        (["--deploy", "--json", "/nowhere/at/all.json"], "Cannot write"),
+    ],
+)
+def test_mistakes_about_deployments_are_one_sentence(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", *arguments]) in (1, 2)
+    assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_deployment_is_measured() -> None:
+    result = deployment.measure(deployment.DeployedCase(sites=1, stock=False, database=True), 4, idle_seconds=2.0)
+    assert result["rounds"] >= 4
+    low, high = result["round_quartiles_s"]
+    assert 0.0 < low <= result["round_s"] <= high
+    for key in ("site_cpu_s_per_message", "server_cpu_s_per_message", "site_mb", "server_mb"):
+        assert result[key] > 0.0, key
+    assert result["idle_site_core"] >= 0.0
+    assert len(deployment_report.line(result)) == len(deployment_report.header())
+
+
+def test_ratios_compare_with_the_stock_path_of_as_many_sites() -> None:
+    results: list[dict[str, Any]] = [
+        {"sites": 2, "path": "stock", "round_s": 6.0},
+        {"sites": 2, "path": "fast", "round_s": 0.5},
+        {"sites": 5, "path": "fast", "round_s": 1.0},
+    ]
+    compared = deployment_report.with_ratios(results)
+    assert [result.get("stock_ratio") for result in compared] == [None, 12.0, None]
+
+
+def test_costs_of_a_process_include_its_children(tmp_path: Path) -> None:
+    child = "import time\nwhile time.process_time() < 0.3: pass\n"
+    code = (
+        "import subprocess, sys, time\n"
+        f"subprocess.run([sys.executable, '-c', {child!r}])\n"
+        f"open({str(tmp_path / 'done')!r}, 'w').close()\ntime.sleep(60)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code])
+    try:
+        while not (tmp_path / "done").exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        assert process_costs.below(process.pid) == [process.pid]
+        assert process_costs.cpu_seconds_of([process.pid]) >= 0.29
+        assert process_costs.megabytes_of([process.pid]) > 1.0
+    finally:
+        process.kill()
+        process.wait()

@@ -1,4 +1,4 @@
-"""``pfedgp bench``: what one client's update and evaluation cost, against a plain training epoch."""
+"""``pfedgp bench``: what a client's update and evaluation cost; with ``--deploy``, what a deployed round costs."""
 
 import argparse
 import os
@@ -12,6 +12,7 @@ __all__ = ["add_arguments", "main"]
 
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 REPEATS, QUICK_REPEATS = 9, 3
+SITES, ROUNDS = (2, 5), 40
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,18 +29,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"fewest pairs of update and epoch, in each case below 10000 samples (default: {REPEATS})",
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of data, weights and draws (default: 0)")
+    deployed = parser.add_argument_group("deployed rounds")
+    deployed.add_argument(
+        "--deploy", action="store_true", help="measure rounds of whole deployments on this machine instead"
+    )
+    deployed.add_argument(
+        "--sites", nargs="+", type=int, metavar="N", help="with so many sites each (default: 2 and 5)"
+    )
+    deployed.add_argument("--rounds", type=int, metavar="N", help=f"rounds to measure (default: {ROUNDS}; stock: 8)")
 
 
 def main(args: argparse.Namespace) -> int:
     """Measure the selected cases; 0 once all are measured."""
+    if args.deploy:
+        return _deployments(args)
+    if args.sites is not None or args.rounds is not None:
+        raise ConfigError("--sites and --rounds belong to --deploy: give it too, or leave them out.")
     cases = select(args.variant, args.classes, args.n, args.quick)
     repeats = args.repeats if args.repeats is not None else QUICK_REPEATS if args.quick else REPEATS
     if repeats < 1:
         raise ConfigError(f"--repeats {repeats} measures nothing; give 1 or more.")
     cases[0].settings(args.seed)  # refuses a seed out of range
-    if args.json is not None and (args.json.is_dir() or not args.json.absolute().parent.is_dir()):
-        raise ArtefactError(f"Cannot write {args.json}: give the name of a file in a folder that exists.")
-
+    _check_json(args.json)
     # The libraries below torch read these once, when they are loaded.
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     import torch
@@ -68,3 +79,34 @@ def main(args: argparse.Namespace) -> int:
             report.write(args.json, measured)  # after every case, so that a stopped benchmark is not lost
     print(report.footer(measured))
     return 0
+
+
+def _deployments(args: argparse.Namespace) -> int:
+    """Measure deployments: for each number of sites the stock path, then ours with and without a database."""
+    if args.quick or args.variant or args.classes or args.n or args.repeats is not None:
+        raise ConfigError("--deploy measures none of --quick, --variant, --classes, --n and --repeats: leave them out.")
+    sites, rounds = args.sites or list(SITES), args.rounds if args.rounds is not None else ROUNDS
+    if min(sites) < 1 or rounds < 2:
+        raise ConfigError("--deploy needs 1 site and 2 rounds at least.")
+    _check_json(args.json)
+    from pfedgp.benchmarking import deployment_report, report
+    from pfedgp.benchmarking.deployment import IDLE_SECONDS, DeployedCase, measure
+    from pfedgp.benchmarking.machine import describe_machine, load
+
+    measured: dict[str, Any] = {"machine": describe_machine(), "idle_seconds": IDLE_SECONDS, "deployments": []}
+    print(deployment_report.header(), flush=True)
+    for count in sites:
+        for stock, database in ((True, True), (False, True), (False, False)):
+            result = measure(DeployedCase(count, stock, database), rounds)
+            measured["deployments"] = deployment_report.with_ratios([*measured["deployments"], result])
+            measured["machine"]["load_at_end"] = load()
+            print(deployment_report.line(measured["deployments"][-1]), flush=True)
+            if args.json is not None:
+                report.write(args.json, measured)  # after every case, so that a stopped benchmark is not lost
+    print(deployment_report.footer(IDLE_SECONDS))
+    return 0
+
+
+def _check_json(path: Path | None) -> None:
+    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+        raise ArtefactError(f"Cannot write {path}: give the name of a file in a folder that exists.")
