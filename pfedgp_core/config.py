@@ -183,9 +183,9 @@ class Settings:
             )
         if self.aggregation == "trimmed-mean" and 0 < self.trim_share * self.clients_per_round < 1 - 1e-9:
             raise ConfigError(
-                f"trim-share = {self.trim_share:g} of clients-per-round = {self.clients_per_round} leaves out no value: "
-                f"raise clients-per-round to at least {math.ceil(1 / self.trim_share - 1e-9)}, raise trim-share, or set "
-                "aggregation = 'median'."
+                f"trim-share = {self.trim_share:g} of clients-per-round = {self.clients_per_round} leaves nobody out: "
+                f"raise clients-per-round to at least {math.ceil(1 / self.trim_share - 1e-9)}, raise trim-share, or "
+                "set aggregation = 'median'."
             )
         if self.min_results > self.clients_per_round:
             raise ConfigError(
