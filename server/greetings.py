@@ -1,5 +1,6 @@
 """Greetings on their way: which node was asked who it is, until when an answer counts, and whom to ask again when."""
 
+import logging
 import time
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -12,29 +13,53 @@ from server.messages import push, request
 
 __all__ = ["Greetings"]
 
+logger = logging.getLogger("pfedgp.server")
+
 GRACE = 1.0  # seconds that an answer may take beyond the life of its question
 
 
 @dataclass
 class Greetings:
-    """At most one greeting a node at a time."""
+    """At most one greeting a node at a time.
 
+    Attributes
+    ----------
+    refused : dict of int to str
+        Nodes that cannot take part as they are, and why.
+    """
+
+    refused: dict[int, str] = field(default_factory=dict)
     _sent: dict[str, tuple[int, float]] = field(default_factory=dict)  # message id -> node id, until when it counts
     _again: dict[int, float] = field(default_factory=dict)  # node id -> before which time not to greet it again
+    _told: dict[int, str] = field(default_factory=dict)  # node id -> what the log last said about it
 
     @property
     def waiting(self) -> set[int]:
         """Nodes whose answer is awaited."""
         return {node for node, _ in self._sent.values()}
 
-    def put_off(self, node: int, seconds: float) -> None:
-        """Do not greet a node again before so many seconds have passed."""
+    def accept(self, node: int) -> None:
+        """A node's answer was good."""
+        self.refused.pop(node, None)
+        self._told.pop(node, None)
+
+    def put_off(self, node: int, sentence: str, seconds: float) -> None:
+        """Greet a node again after so many seconds; the log says why, once."""
         self._again[node] = time.monotonic() + seconds
+        if self._told.get(node) != sentence:
+            logger.warning("%s", sentence)
+            self._told[node] = sentence
+
+    def refuse(self, node: int, reason: str, sentence: str, seconds: float) -> None:
+        """A node cannot take part as it is; it is greeted again later, as its operator may mend it."""
+        self.refused[node] = reason
+        self.put_off(node, sentence, seconds)
 
     def forget(self, nodes: Collection[int]) -> None:
         """Nodes that left may be greeted as soon as they come back."""
         for node in nodes:
             self._again.pop(node, None)
+            self.refused.pop(node, None)
 
     def due(self, node: int) -> bool:
         """Whether a node may be greeted now."""

@@ -1,11 +1,9 @@
 """Who takes part: every connected node is greeted, and known by its client's name from then on."""
 
-import json
 import logging
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from flwr.app import Message
@@ -15,6 +13,8 @@ from pfedgp_core.config import Settings
 from pfedgp_core.data_spec import DataSpec, class_list, parse_shape
 from pfedgp_core.errors import DataError, RunFailedError
 from pfedgp_core.exchange import Hello
+from pfedgp_core.own_samples import few
+from server.client_record import NOWHERE, Client
 from server.greetings import Greetings
 from server.membership import as_member, common_spec, difference, misfit
 from server.messages import Poll, request_config
@@ -40,22 +40,7 @@ RESUME_PATIENCE = 90.0
 FAILURES_TO_NAME = 3
 # Flower's codes of errors that come back unchanged however often one asks: the app does not load, raises, is refused.
 LASTING_ERRORS = {1, 2, 7}
-NOWHERE = 0  # node id of a client that a checkpoint names and that was not greeted yet
 SHOWN = 10  # names in a sentence
-
-
-@dataclass
-class Client:
-    """A greeted client. Flower's node id may change, so everything that lasts goes by the name."""
-
-    node_id: int
-    hello: Hello
-    trained_in: list[int] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        """The client's own name."""
-        return self.hello.name
 
 
 class Roster:
@@ -79,8 +64,6 @@ class Roster:
         self._spec: DataSpec | None = None
         self._online: set[int] = set()
         self._greetings = Greetings()
-        self._broken: dict[int, str] = {}  # node id -> why it cannot take part
-        self._told: dict[int, str] = {}  # node id -> what the log last said about it
         self._silent: dict[str, float] = {}  # name of a client that must answer first -> life of its next greeting
         self._stale: set[str] = set()  # names of clients to greet anew while they take part
         self._awaited: set[str] = set()  # names of clients that a resumed run waits for
@@ -109,7 +92,7 @@ class Roster:
 
     def online(self) -> list[Client]:
         """Clients whose node was connected at the last look and that answer, by name."""
-        here = self._online - set(self._broken)
+        here = self._online - set(self._greetings.refused)
         return [client for client in self.all if client.node_id in here and client.name not in self._silent]
 
     def missing(self) -> list[str]:
@@ -153,10 +136,8 @@ class Roster:
 
     def to_state(self) -> dict[str, Any]:
         """All that a checkpoint keeps, as plain values of JSON."""
-        online = {client.name for client in self.online()}
-        clients = [
-            {"hello": asdict(c.hello), "trained_in": list(c.trained_in), "online": c.name in online} for c in self.all
-        ]
+        missing = self.missing()
+        clients = [client.to_state() | {"online": client.name not in missing} for client in self.all]
         return {"spec": self.freeze().to_json(), "clients": clients}
 
     def adopt_state(self, state: Mapping[str, Any]) -> None:
@@ -168,13 +149,10 @@ class Roster:
             It is something else.
         """
         try:
+            clients = [Client.from_state(c) for c in state["clients"]]
+            awaited = [client.name for client, c in zip(clients, state["clients"], strict=True) if c["online"]]
             spec = DataSpec.from_json(state["spec"])
-            clients = [
-                Client(NOWHERE, Hello.from_wire({"hello": json.dumps(c["hello"])}, {}), list(map(int, c["trained_in"])))
-                for c in state["clients"]
-            ]
-            awaited = [c["hello"]["name"] for c in state["clients"] if c["online"]]
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError) as error:
             raise DataError(f"malformed list of clients ({type(error).__name__})") from None
         self.adopt(spec, clients, awaited)
 
@@ -239,14 +217,15 @@ class Roster:
                 self.freeze()
                 self._started = True
                 return
-            unusable = not self._started and bool(self._online) and self._online <= set(self._broken)
+            unusable = not self._started and bool(self._online) and self._online <= set(self._greetings.refused)
             unusable_since = (unusable_since or now) if unusable else None
             if unusable_since and now - unusable_since > BROKEN_PATIENCE:
                 raise RunFailedError(self._nobody_fits())
             if now - start > self.settings.wait_timeout:
                 raise RunFailedError(self._too_few(needed))
             if now >= next_log:
-                logger.info("waiting: %s", self._state(needed) + self._named("missing", self.missing()))
+                missing = f"; missing: {few(self.missing(), SHOWN)}" if self.missing() else ""
+                logger.info("waiting: %s%s", self._state(needed), missing)
                 next_log = now + WAITING_LOG_INTERVAL
             poll.sleep(self.settings.wait_timeout)
 
@@ -270,7 +249,6 @@ class Roster:
         left = self._online - online
         self._greetings.forget(left)
         for node in left:
-            self._broken.pop(node, None)
             if client := self.by_node().get(node):
                 self._silent[client.name] = SILENT_GREETING
         self._online = online
@@ -282,7 +260,7 @@ class Roster:
             if not self._greetings.due(node):
                 continue
             client = by_node.get(node)
-            if client is None or node in self._broken:
+            if client is None or node in self._greetings.refused:
                 lifetimes[node] = self.settings.wait_timeout
             elif client.name in self._silent or client.name in self._stale:
                 lifetimes[node] = self._silent.get(client.name, SILENT_GREETING)
@@ -295,28 +273,27 @@ class Roster:
         except DataError as error:
             reason = f"{error} (its own log says more)"
             if not message.has_error() or message.error.code in LASTING_ERRORS:
-                self._break(node, str(error), f"node {node} cannot take part: {reason}")
+                self._greetings.refuse(node, str(error), f"node {node} cannot take part: {reason}", BROKEN_RETRY_AFTER)
             else:
-                self._retry(node, reason)
+                self._greetings.put_off(node, f"node {node} cannot take part for now: {reason}", RETRY_AFTER)
             return
         namesake = self.clients.get(hello.name)
         if namesake and namesake.node_id != node and namesake in self.online():
             reason = f"Two connected clients are named {hello.name!r}: give each its own client-name."
             if not self._started and not hello.own_data:
                 raise RunFailedError(reason)
-            self._retry(node, reason)
+            self._greetings.put_off(node, f"node {node} cannot take part for now: {reason}", RETRY_AFTER)
         elif self.clients and (reason := difference(hello, self.reference)):
             if not self._started:
                 raise RunFailedError(reason)
-            self._break(node, reason, f"node {node} is refused: {reason}")
+            self._greetings.refuse(node, reason, f"node {node} is refused: {reason}", BROKEN_RETRY_AFTER)
         elif hello.own_data and (reason := misfit(hello, self.settings, self._spec)):
-            self._break(node, reason, f"refused: {reason}")
+            self._greetings.refuse(node, reason, f"refused: {reason}", BROKEN_RETRY_AFTER)
         else:
             self._welcome(node, as_member(hello, self._spec) if self._spec else hello)
 
     def _welcome(self, node: int, hello: Hello) -> None:
-        self._broken.pop(node, None)
-        self._told.pop(node, None)
+        self._greetings.accept(node)
         known = self.clients.get(hello.name)
         if known is None:
             self.clients[hello.name] = Client(node, hello)
@@ -328,44 +305,23 @@ class Roster:
         known.node_id, known.hello = node, hello
         self._silent.pop(hello.name, None)
 
-    def _break(self, node: int, reason: str, sentence: str) -> None:
-        """A node cannot take part as it is; it is greeted again in a while, and the log says a reason once."""
-        self._broken[node] = reason
-        self._greetings.put_off(node, BROKEN_RETRY_AFTER)
-        self._tell(node, sentence)
-
-    def _retry(self, node: int, reason: str) -> None:
-        """Greet a node again soon."""
-        self._greetings.put_off(node, RETRY_AFTER)
-        self._tell(node, f"node {node} cannot take part for now: {reason}")
-
-    def _tell(self, node: int, sentence: str) -> None:
-        if self._told.get(node) != sentence:
-            logger.warning("%s", sentence)
-            self._told[node] = sentence
-
     def _state(self, needed: int) -> str:
-        here = [client.name for client in self.online()]
-        text = f"{len(here)} of {needed} clients are ready"
-        if here:
-            text += f" ({', '.join(here[:SHOWN])}{', ...' if len(here) > SHOWN else ''})"
-        if starting := len(self._online & self._greetings.waiting - set(self.by_node()) - set(self._broken)):
+        here, refused = [client.name for client in self.online()], self._greetings.refused
+        text = f"{len(here)} of {needed} clients are ready" + (f" ({few(here, SHOWN)})" if here else "")
+        if starting := len(self._online & self._greetings.waiting - set(self.by_node()) - set(refused)):
             text += f", {starting} more are starting"
-        reasons = sorted(self._broken[node] for node in self._online & set(self._broken))
-        return text + (f", {len(reasons)} cannot take part ({', '.join(reasons[:SHOWN])})" if reasons else "")
-
-    def _named(self, what: str, names: list[str]) -> str:
-        more = len(names) - SHOWN
-        return f"; {what}: {', '.join(names[:SHOWN])}{f' and {more} more' if more > 0 else ''}" if names else ""
+        reasons = sorted(refused[node] for node in self._online & set(refused))
+        return text + (f", {len(reasons)} cannot take part ({few(reasons, SHOWN)})" if reasons else "")
 
     def _too_few(self, needed: int) -> str:
+        missing = f" (missing: {few(self.missing(), SHOWN)})" if self.missing() else ""
         return (
-            f"{self._state(needed)} after {self.settings.wait_timeout:g} s: start the missing ones"
-            f"{self._named('known and missing', self.missing())}; or raise wait-timeout."
+            f"{self._state(needed)} after {self.settings.wait_timeout:g} s: start the missing ones{missing}, or raise "
+            "wait-timeout."
         )
 
     def _nobody_fits(self) -> str:
-        reasons = sorted({self._broken[node] for node in self._online})
+        reasons = sorted({self._greetings.refused[node] for node in self._online})
         return (
             f"None of the {len(self._online)} connected clients can take part ({', '.join(reasons)}): their own logs "
             f"say why; a simulation has as many nodes as clients take part, {self.settings.participants}."

@@ -1,0 +1,46 @@
+"""One client of a run: where it is, how it presented itself, and in which rounds it trained."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from pfedgp_core.errors import DataError
+from pfedgp_core.exchange import Hello
+
+__all__ = ["NOWHERE", "Client"]
+
+NOWHERE = 0  # node id of a client that a checkpoint names and that was not greeted yet
+
+
+@dataclass
+class Client:
+    """A greeted client. Flower's node id may change, so everything that lasts goes by the name."""
+
+    node_id: int
+    hello: Hello
+    trained_in: list[int] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """The client's own name."""
+        return self.hello.name
+
+    def to_state(self) -> dict[str, Any]:
+        """What a checkpoint keeps of it, as plain values of JSON."""
+        return {"hello": asdict(self.hello), "trained_in": list(self.trained_in)}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> "Client":
+        """The client of a checkpoint, which is nowhere yet.
+
+        Raises
+        ------
+        DataError
+            It is something else than `to_state` returned.
+        """
+        try:
+            hello = Hello.from_wire({"hello": json.dumps(state["hello"])}, {})
+            return cls(NOWHERE, hello, [int(round) for round in state["trained_in"]])
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"malformed client ({type(error).__name__})") from None
