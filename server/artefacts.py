@@ -12,6 +12,10 @@
     Results per client and of the whole federation.
 ``checkpoints/``
     The state after each of the last three rounds, from which ``pfedgp resume`` goes on (`server.checkpoint`).
+``releases.jsonl``
+    With differential privacy: who was asked for an update, round by round.
+``onboarded.json``
+    With own data: what became of the best model at each site.
 ``calibration.json``
     Bins of the test predictions per client and pooled, at each temperature, and class confusion.
 ``report.html``, ``figures/``

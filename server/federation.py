@@ -19,6 +19,7 @@ from server.final_test import final_results, model_meta, refuse_untested
 from server.messages import exchange, pack_vector, request_config, unpack_vector
 from server.outcome import read_record, round_record, unfinished, with_evaluation
 from server.publish import personalise
+from server.releases import Releases
 from server.reporters import Reporter
 from server.roster import Roster
 from server.strategy import Evaluation, PFedGP
@@ -65,6 +66,7 @@ class Federation:
         self.pending: dict[str, Any] | None = None
         self.history: list[dict[str, Any]] = []
         self.failed_rounds: list[dict[str, str]] = []  # in a row, up to now
+        self.releases = Releases(folder.path, settings)
         self.started = time.perf_counter() - (checkpoint.seconds if checkpoint else 0.0)
         self._told = 0  # records of the history that the reporters know
         self._saved_best: Model | None = None
@@ -181,6 +183,7 @@ class Federation:
         split = "" if self.pending is None else "validation"
         config = request_config(self.settings, t, split, self.spec)
         messages = self.strategy.configure_train(t, pack_vector(self.model.vector), config, self.grid)
+        self.releases.note(t, (client.name for client, _ in self.strategy.training.asked))
         arrays, _ = self.strategy.aggregate_train(t, exchange(self.grid, messages, self.settings.round_timeout))
         return None if arrays is None else unpack_vector(arrays)
 
@@ -275,6 +278,7 @@ class Federation:
         )
         if self.settings.personalise and self.roster.own_data:
             personalise(self.grid, self.settings, self.roster, best.vector, self._meta(best), self.folder)
+        total |= self.releases.spent()
         self.folder.write_summary(total)
         for reporter in self.reporters:
             reporter.finish(rows, total, self.folder.path)
@@ -287,7 +291,7 @@ class Federation:
                 self._record(self.pending)
             self.pending = None
         self._tell()
-        failed = unfinished(self.settings, self.roster, self.history, reason, self._elapsed())
+        failed = unfinished(self.settings, self.roster, self.history, reason, self._elapsed()) | self.releases.spent()
         self.folder.write_summary(failed)
         for reporter in self.reporters:
             reporter.fail(failed, self.folder.path)

@@ -107,6 +107,9 @@ class ConsoleReporter(Reporter):
             f"{summary.get('clients', len(rows))} clients, best round {_text(summary.get('best_round'))}, "
             f"{duration(summary.get('seconds'))}"
         )
+        if epsilon := summary.get("epsilon"):
+            bound = f"epsilon {max(epsilon.values()):.3g} or less at delta {summary['delta']:g}"
+            self._print(f"           privacy of each client's data: {bound}")
         for note in summary.get("notes") or ():
             self._print(f"           {note}")
         self._print(f"{path}")

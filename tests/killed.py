@@ -1,5 +1,6 @@
 """Kills a run where a test wants it, with SIGKILL in a forked process, so that nothing is cleaned up or closed."""
 
+import json
 import os
 import signal
 import sys
@@ -8,9 +9,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 from unittest import mock
 
-from server import files
+from flwr.app import Message
 
-__all__ = ["die", "dies_at_file", "dies_at_step", "finished", "killed"]
+from pfedgp_core.exchange import CONFIG, ROUND
+from server import files
+from tests.fakegrid import Tamper
+
+__all__ = ["at_call", "at_message", "die", "dies_at_file", "dies_at_step", "finished", "half_a_line", "killed"]
 
 
 def die() -> NoReturn:
@@ -109,3 +114,46 @@ def _watched(check: Callable[[str, Path, bool], None]) -> Any:
             patched.stop()
 
     return Both()
+
+
+def at_message(kind: str, server_round: int) -> Tamper:
+    """A tamper that kills the run when the second client answers a certain request."""
+    seen: list[int] = []
+
+    def tamper(request: Message, index: int, reply: Message) -> Message:
+        if (request.metadata.message_type, request.content.config_records[CONFIG][ROUND]) == (kind, server_round):
+            seen.append(index)
+            if len(seen) == 2:
+                die()
+        return reply
+
+    return tamper
+
+
+def at_call(module: Any, name: str, call: int) -> Any:
+    """A context in which the process dies in the `call`-th call of a function."""
+    real, calls = getattr(module, name), []
+
+    def dying(*arguments: Any, **options: Any) -> Any:
+        calls.append(name)
+        if len(calls) == call:
+            die()
+        return real(*arguments, **options)
+
+    return mock.patch.object(module, name, dying)
+
+
+def half_a_line(server_round: int) -> Any:
+    """A context in which the process dies when half of a round's line is in ``metrics.jsonl``."""
+    real = files.append_line
+
+    def dying(path: Path, line: str) -> None:
+        if json.loads(line)["round"] == server_round:
+            with path.open("ab") as file:
+                file.write(line.encode()[: len(line) // 2])
+                file.flush()
+                os.fsync(file.fileno())
+            die()
+        real(path, line)
+
+    return mock.patch("server.artefacts.append_line", dying)

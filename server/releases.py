@@ -1,0 +1,67 @@
+"""How often each client was asked for an update, which is what the privacy that a run states depends on.
+
+With differential privacy every answer costs a client some of its privacy, also one that was lost, refused, or made
+again because the run was killed and went on. So the requests are on disk before they are sent, in
+``RUN/releases.jsonl``, and no resume takes a line back.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pfedgp_core.config import Settings
+from pfedgp_core.errors import ArtefactError
+from pfedgp_core.privacy import require_accountant, spent
+from server.files import append_line, explained, truncate_lines
+
+__all__ = ["Releases"]
+
+
+class Releases:
+    """The requests for updates of one run; without ``dp-noise`` nothing is kept, because nothing is guaranteed.
+
+    Parameters
+    ----------
+    run : Path
+        Folder of the run.
+    settings : Settings
+
+    Raises
+    ------
+    ConfigError
+        The package that computes epsilon is not installed.
+    ArtefactError
+        The file of a run that goes on cannot be read.
+    """
+
+    def __init__(self, run: Path, settings: Settings) -> None:
+        self.path, self.settings = run / "releases.jsonl", settings
+        self.counts: Counter[str] = Counter()
+        if settings.dp_noise == 0:
+            return
+        require_accountant(settings)
+        with explained(self.path):
+            whole = self.path.read_bytes().count(b"\n") if self.path.exists() else 0
+        # Half a line was not followed by a request.
+        for line in truncate_lines(self.path, whole):
+            try:
+                self.counts.update(json.loads(line)["clients"])
+            except (ValueError, KeyError, TypeError) as error:
+                raise ArtefactError(f"{self.path} is damaged ({error}): restore it from a copy.") from error
+
+    def note(self, server_round: int, clients: Iterable[str]) -> None:
+        """Keep that these clients are about to be asked, on disk when this returns."""
+        if self.settings.dp_noise == 0:
+            return
+        names = list(clients)
+        append_line(self.path, json.dumps({"round": server_round, "clients": names}))
+        self.counts.update(names)
+
+    def spent(self) -> dict[str, Any]:
+        """Return what the summary says: an upper bound on every asked client's epsilon, and their delta."""
+        if self.settings.dp_noise == 0:
+            return {}
+        epsilon = {name: spent(self.settings, count) for name, count in sorted(self.counts.items())}
+        return {"epsilon": epsilon, "delta": self.settings.dp_delta}

@@ -1,0 +1,121 @@
+"""The SuperLink may be away for a while: the run waits, says so, and ends with a sentence where it stays away."""
+
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+
+from client.client_app import app
+from pfedgp_core.errors import RunFailedError
+from server import patient_grid
+from server.patient_grid import PatientGrid
+from tests.fakegrid import FakeGrid
+from tests.federation_run import SMALL, federate, start
+
+
+class Shaky(FakeGrid):
+    """Fails now and then, as the connection to a SuperLink does that is being started again."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.calls = self.failed = 0
+        self.lost_after: list[str] = []
+
+    def _shake(self) -> None:
+        self.calls += 1
+        if self.calls % 3 == 0:
+            self.failed += 1
+            raise (
+                httpx.ConnectError("refused")
+                if self.failed % 2
+                else httpx.HTTPStatusError(
+                    "starting", request=httpx.Request("POST", "http://x"), response=httpx.Response(502)
+                )
+            )
+
+    def get_node_ids(self) -> list[int]:
+        self._shake()
+        return [node for node in self.contexts if self.index(node) not in self.offline]
+
+    def push_messages(self, messages):
+        messages = list(messages)
+        sent = super().push_messages([m for m in messages if m.metadata.message_id not in self.lost_after])
+        # What it had taken before it could not say so is refused when it comes again.
+        answer = [m.metadata.message_id if m.metadata.message_id in sent else None for m in messages]
+        self.lost_after += sent
+        self._shake()
+        return answer
+
+    def _deliver(self, message):
+        self.sent.append(message)
+        self._replies[message.metadata.message_id] = self.app(message, self.contexts[message.metadata.dst_node_id])
+        return message.metadata.message_id
+
+    def pull_messages(self, message_ids):
+        self._shake()
+        return super().pull_messages(message_ids)
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patient_grid, "RETRY_WAIT", 0.01)
+
+
+def test_a_run_outlives_a_connection_that_fails_again_and_again(tmp_path: Path) -> None:
+    grid = Shaky(app, SMALL.clients, deployed=True)
+    run = start(grid, SMALL, tmp_path / "shaky")
+    assert grid.failed > 5
+    assert run.summary["failed_replies"] == 0
+    assert run.lasting == federate(SMALL, tmp_path / "calm", deployed=True).lasting
+
+
+class Away(FakeGrid):
+    """A grid without a SuperLink behind it."""
+
+    def get_node_ids(self) -> list[int]:
+        raise httpx.ConnectError("refused")
+
+
+def test_a_superlink_that_stays_away_ends_the_run(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(patient_grid, "GIVE_UP_AFTER", 0.5)
+    monkeypatch.setattr(patient_grid, "LOG_INTERVAL", 0.1)
+    caplog.set_level(logging.WARNING, "pfedgp")
+    with pytest.raises(RunFailedError, match=r"SuperLink has not answered for 1 s \(ConnectError\): start it again"):
+        PatientGrid(Away(app, 2)).get_node_ids()
+    assert 2 <= caplog.text.count("the SuperLink does not answer (ConnectError), trying on") <= 10
+
+
+def test_flowers_own_retries_get_a_word_and_an_end(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Against the real classes: if Flower renames what is used here, this fails, and the run waits in silence."""
+    from flwr.superlink.grid.http_grid import HttpGrid
+
+    monkeypatch.setattr(patient_grid, "GIVE_UP_AFTER", 0.5)
+    monkeypatch.setattr(patient_grid, "LOG_INTERVAL", 0.1)
+    caplog.set_level(logging.WARNING, "pfedgp")
+    grid = HttpGrid("127.0.0.1:9", insecure=True, token="none")
+    grid._run = SimpleNamespace(run_id=1)  # type: ignore[assignment]
+    with pytest.raises(RunFailedError, match=r"SuperLink has not answered .*Connect"):
+        PatientGrid(grid).get_node_ids()
+    assert "the SuperLink does not answer" in caplog.text
+
+
+def test_other_errors_are_not_tried_again() -> None:
+    class Broken(FakeGrid):
+        def get_node_ids(self) -> list[int]:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        PatientGrid(Broken(app, 2)).get_node_ids()
+
+
+def test_all_else_is_passed_on() -> None:
+    grid = FakeGrid(app, 2)
+    assert PatientGrid(grid).window == grid.window
+    assert not hasattr(PatientGrid(FakeGrid(app, 2, deployed=True)), "window")
