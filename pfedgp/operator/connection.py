@@ -29,12 +29,15 @@ class Target:
         Its state folder, where this machine has it.
     options : str
         The options that name this server, for commands that are shown to the user.
+    here : bool
+        Whether its processes run on this machine, and in this container.
     """
 
     address: str
     ca: Path
     state: StateFolder | None
     options: str
+    here: bool
 
     def connect(self) -> "Control":
         """Return a connection; nothing is sent yet."""
@@ -81,11 +84,11 @@ def find_target(args: argparse.Namespace) -> Target:
         parse_address(args.control, "--control")
         ca = Path(args.ca).expanduser().absolute() if args.ca else Path(state.server()["ca"])
         options = f"{named} --control {args.control}" + (f" --ca {ca}" if args.ca else "")
-        return Target(args.control, ca, state if args.state else None, options)
+        return Target(args.control, ca, state if args.state else None, options, False)
     record = state.server()
     if state.running() is None:
         raise RunFailedError(
             f"The server of {folder} does not run: start it with pfedgp server --state {folder} --certs "
             f"{record.get('certs')}."
         )
-    return Target(record["control_address"], Path(record["ca"]), state, named)
+    return Target(record["control_address"], Path(record["ca"]), state, named, True)

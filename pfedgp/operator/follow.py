@@ -210,8 +210,8 @@ def _reason(target: Target, run: Run, cause: str) -> str:
     own = re.match(r"(ConfigError|DataError|ArtefactError|RunFailedError|NonFiniteError): (.*)", error)
     if own:
         return own[2]
-    if "No heartbeat" in run.details:
-        return "The server app died during the run."
+    if not error and ("No heartbeat" in run.details or "unknown error" in run.details):
+        return "The server app died during the run, or was stopped with the server."
     return f"The run ended as {run.status}: {(error or run.details or 'no details').rstrip('.')}."
 
 

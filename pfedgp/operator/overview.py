@@ -62,11 +62,12 @@ def printed(state: dict[str, Any]) -> list[str]:
 
 def _server(target: Target) -> dict[str, Any]:
     record = target.state.server() if target.state else {}
+    processes = record.get("processes", {}) if target.here else {}
     known: dict[str, Any] = {
         "control_address": target.address,
         "fleet_address": record.get("fleet_address"),
-        "pid": target.state.running() if target.state else None,
-        "processes": {name: Path(f"/proc/{pid}").exists() for name, pid in record.get("processes", {}).items()},
+        "pid": target.state.running() if target.state and target.here else None,
+        "processes": {name: Path(f"/proc/{pid}").exists() for name, pid in processes.items()},
         "database": record.get("database"),
         "certificate_until": None,
         "versions": record.get("versions"),
