@@ -1,0 +1,17 @@
+# torch, and torchvision where it can be had, for the build stage of the Dockerfile: from the folder /wheels where it
+# holds torch, else from the index of $TORCH_BUILD. torchvision must fit torch's build, so both come from one place.
+set -eu
+if ls /wheels/torch-*.whl >/dev/null 2>&1; then
+    # Only the CPU build finds all that it needs in the lock file; a CUDA build gets the rest from the index.
+    pip install --find-links=/wheels --only-binary :all: /wheels/torch-*.whl
+    if ls /wheels/torchvision-*.whl >/dev/null 2>&1; then
+        pip install --no-deps /wheels/torchvision-*.whl
+    else
+        echo "No torchvision in the wheel folder: the networks resnet18 and mobilenetv2 will not be available." >&2
+    fi
+elif [ "$TORCH_BUILD" = pypi ]; then
+    pip install --only-binary :all: "torch==$TORCH" "torchvision==$TORCHVISION"
+else
+    pip install --only-binary :all: --index-url "https://download.pytorch.org/whl/$TORCH_BUILD" \
+        "torch==$TORCH" "torchvision==$TORCHVISION"
+fi
