@@ -16,6 +16,7 @@ from pfedgp_core.features import FeaturePass
 from pfedgp_core.objectives import tree_loss
 from pfedgp_core.regression import Standardiser
 from pfedgp_core.regression_task import regression_loss
+from pfedgp_core.sgd import SGD
 from pfedgp_core.shared import SharedState
 from pfedgp_core.streams import Stream
 from pfedgp_core.timing import PhaseTimer
@@ -86,12 +87,10 @@ def local_update(
     if not task.learnable:
         result.status = "single-class"
         return result
-    optimiser = torch.optim.SGD(
-        state.parameters(), settings.learning_rate, momentum=settings.momentum, weight_decay=settings.weight_decay
-    )
+    optimiser = SGD(state.parameters(), settings.learning_rate, settings.momentum, settings.weight_decay)
     state.train()
     for epoch in range(settings.local_epochs):
-        optimiser.zero_grad(set_to_none=True)
+        optimiser.zero_grad()
         with timer.phase("network"):
             passed = FeaturePass(state.network, data.inputs)
         with timer.phase("gp"):
