@@ -15,7 +15,7 @@ from pfedgp_core.shared import SharedState
 from server.artefacts import RunFolder
 from server.checkpoint import Checkpoint, Model, write_checkpoint
 from server.files import CannotWriteError, truncate_lines
-from server.final_test import final_results, model_meta, refuse_untested
+from server.final_results import final_results, model_meta, refuse_untested
 from server.messages import exchange, pack_vector, request_config, unpack_vector
 from server.outcome import read_record, round_record, unfinished, with_evaluation
 from server.publish import personalise
