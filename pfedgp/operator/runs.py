@@ -47,7 +47,7 @@ def resume(folder: Path, args: argparse.Namespace) -> int:
         ``rounds`` (more of them, or None), ``state``, ``control``, ``ca``.
     """
     target = find_target(args)
-    path = folder if folder.is_absolute() and folder.is_dir() else _named_run(target, str(args.run))
+    path = str(folder) if folder.is_absolute() and folder.is_dir() else _named_run(target, str(args.run))
     # Only these keys: the run keeps its own settings, and refuses others.
     given: dict[str, Any] = {"resume": path} | ({"rounds": args.rounds} if args.rounds is not None else {})
     bundle, digest = build_bundle({"resume": ""} | ({"rounds": 0} if args.rounds is not None else {}))
