@@ -61,14 +61,24 @@ class Program:
         The verb and its options.
     environment : mapping
         Added to this process's.
+    folder : Path, optional
+        Its working folder.
     """
 
-    def __init__(self, log: Path, host: Host, command: Sequence[str], environment: Mapping[str, str] = {}) -> None:
+    def __init__(
+        self,
+        log: Path,
+        host: Host,
+        command: Sequence[str],
+        environment: Mapping[str, str] = {},
+        folder: Path | None = None,
+    ) -> None:
         self.log, self.host = log, host
         with log.open("ab") as file:
             self.process = subprocess.Popen(
                 [*host.prefix, *PROGRAM, *command],
                 env=os.environ | QUIET | {"PYTHONUNBUFFERED": "1"} | dict(environment),
+                cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
@@ -209,12 +219,17 @@ class Deployment:
             self.sites[name].says("Connected to ", seconds, times)
 
     def start_run(self, name: str, *options: str, verb: str = "run") -> Program:
-        """Start a run in the background, which writes to the folder `runs`/`name`."""
-        out = ["--out", str(self.runs / name)] if verb == "run" else [str(self.runs / name)]
+        """Start, ``resume`` or ``attach`` to the run in the folder `runs`/`name`, in the background."""
+        named = {
+            "run": ["--out", str(self.runs / name)],
+            "resume": [str(self.runs / name)],
+            "attach": ["--attach", name],
+        }[verb]
+        command = "run" if verb == "attach" else verb
         program = Program(
             self.folder / f"{verb}-{name}.log",
             self.server_host,
-            [verb, "--state", str(self.state), *out, *options],
+            [command, "--state", str(self.state), *named, *options],
         )
         self.others.append(program)
         return program
@@ -234,6 +249,10 @@ class Deployment:
             return int(json.loads((self.site_state(name) / "progress.json").read_text())["round"])
         except FileNotFoundError:
             return 0
+
+    def processes(self) -> dict[str, int]:
+        """Process ids of the server's programs."""
+        return dict(json.loads((self.state / "server.json").read_text())["processes"])
 
     def server_app(self) -> int:
         """Process id of the ServerApp that runs, waited for."""
