@@ -72,17 +72,19 @@ def read_hello(message: Message) -> Hello:
     return Hello.from_wire(*_records(message))
 
 
-def read_train_reply(message: Message, name: str, size: int) -> Accepted[TrainReply]:
-    """Read the reply of client `name` to a train request.
+def read_train_reply(message: Message, name: str, size: int, samples: int | None = None) -> Accepted[TrainReply]:
+    """Read the reply of client `name`, whose greeting said that it has so many training samples, to a train request.
 
     Raises
     ------
     DataError
-        An error reply, a missing or malformed field, another client's name, a sample count that is not positive, or a
-        vector that is not `size` finite float32 values. The text is the reason alone.
+        An error reply, a missing or malformed field, another client's name, a sample count that is not positive or
+        above that of the greeting, or a vector that is not `size` finite float32 values. The text is the reason alone.
     """
     reply = TrainReply.from_wire(*_records(message))
     _check_name(reply.name, name)
+    if samples is not None and reply.n_train > samples:
+        raise DataError(f"sample count {reply.n_train} where its greeting said {samples}")
     return Accepted(reply, _read_vector(message, size) if reply.status == OK else None)
 
 

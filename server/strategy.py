@@ -145,7 +145,9 @@ class PFedGP(Strategy):
         out of the average. Fewer results than ``min-results`` leave the model as it is.
         """
         replies = list(replies)
-        checked = self._check(replies, self.training.asked, lambda m, c: read_train_reply(m, c.name, self.size))
+        checked = self._check(
+            replies, self.training.asked, lambda m, c: read_train_reply(m, c.name, self.size, c.hello.n_train)
+        )
         self._refuse_implausible(checked)
         self.training.replies = checked
         self._tell_roster(checked)

@@ -155,6 +155,13 @@ def no_samples(request: Message, index: int, reply: Message) -> Message:
     return reply
 
 
+def too_many_samples(request: Message, index: int, reply: Message) -> Message:
+    if request.metadata.message_type == "train":
+        with metrics_in(reply) as metrics:
+            metrics["n_train"] = 10**12
+    return reply
+
+
 def infinite_loss(request: Message, index: int, reply: Message) -> Message:
     if request.metadata.message_type == "train":
         with metrics_in(reply) as metrics:
@@ -186,6 +193,7 @@ BAD = {
     "missing the shared vector": without_vector,
     "missing field": without_metrics,
     "not positive": no_samples,
+    "where its greeting said": too_many_samples,
     "'loss' is not a finite number": infinite_loss,
     "another client's name": other_name,
 }
