@@ -110,6 +110,9 @@ class Federation:
         if former is not None:
             self.roster.adopt_state(former.roster)
             self.round = former.round
+            lines = truncate_lines(self.folder.path / "metrics.jsonl", former.lines)
+            self.history = [read_record(line) for line in lines]
+            self._told = len(self.history)
         self.roster.wait(self.grid)
         self.spec = self.roster.spec
         state = SharedState.initial(self.settings, self.spec.input_shape, len(self.spec.class_names))
@@ -134,8 +137,7 @@ class Federation:
         # A run that these failures have ended gets its full number of tries again.
         ended = len(former.failed_rounds) >= self.settings.max_failed_rounds
         self.failed_rounds = [] if ended else former.failed_rounds
-        self.history = [read_record(line) for line in truncate_lines(self.folder.path / "metrics.jsonl", former.lines)]
-        self._told, self._saved_best = len(self.history), self.best
+        self._saved_best = self.best
         if self.best is None:
             self.folder.remove_best()
         else:

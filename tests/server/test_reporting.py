@@ -73,14 +73,17 @@ def test_start_shows_the_effective_settings(out: io.StringIO) -> None:
 
 def test_a_good_round_is_one_line(reporter: ConsoleReporter, out: io.StringIO) -> None:
     reporter.round(RECORD)
-    assert out.getvalue() == "round  5/60  2 ok  0 failed  loss 0.123  val acc 96.9 %  0.41 s  ETA 20 s\n"
+    assert (
+        out.getvalue()
+        == "round  5/60  2 ok  0 failed  loss 0.123  val acc 96.9 %  ece 0.010  0.41 s  out 10 B  in 20 B  ETA 20 s\n"
+    )
 
 
 def test_the_best_round_and_a_short_rest(reporter: ConsoleReporter, out: io.StringIO) -> None:
     late = {"round": 60, "best": True, "validation_failed": {"a": "timeout"}, "seconds": {"round": 12.3, "eta": 4.2}}
     reporter.round(RECORD | late)
     first, second = out.getvalue().splitlines()
-    assert first.endswith("val acc 96.9 %  12 s  ETA 4 s  best so far")
+    assert first.endswith("val acc 96.9 %  ece 0.010  12 s  out 10 B  in 20 B  ETA 4 s  best so far")
     assert second == "  failed in validation: a (timeout)"
 
 
@@ -89,7 +92,9 @@ def test_a_round_without_anything_good(reporter: ConsoleReporter, out: io.String
     failed = {"client-07": "timeout", "b\u00fcro": "boom:\n  line two " + "x" * 500}
     reporter.round(RECORD | empty | {"failed": failed})
     first, second = out.getvalue().splitlines()
-    assert first == "round  5/60  0 ok  2 failed  loss n/a  val acc      -  62 min  ETA n/a"
+    assert (
+        first == "round  5/60  0 ok  2 failed  loss n/a  val acc      -  ece 0.010  62 min  out 10 B  in 20 B  ETA n/a"
+    )
     assert second.startswith("  failed: b\\xfcro (boom: line two xxx") and second.endswith("...), client-07 (timeout)")
     assert len(second) < 200
 
