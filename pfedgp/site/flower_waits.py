@@ -12,6 +12,8 @@ import time
 from types import ModuleType
 from typing import Any
 
+from pfedgp.site.lost_messages import can_forget, forget_lost_messages
+
 __all__ = ["TESTED", "Waits", "fast_rounds_unsupported", "shorten_waits"]
 
 TESTED = "1.39."
@@ -71,18 +73,21 @@ def fast_rounds_unsupported() -> str:
             or "time.sleep(0.5)" not in source
         ):
             return "Flower's SuperNode waits in another way than expected"
+        if not can_forget(module):
+            return "Flower's SuperNode takes messages in in another way than expected"
     except (AttributeError, ImportError, OSError) as error:
         return f"a part of Flower that fast rounds need is missing ({error})"
     return ""
 
 
 def shorten_waits() -> Waits:
-    """Replace the waits of this process's SuperNode, and return what passes the turns."""
+    """Replace the waits of this process's SuperNode, mend its loop, and return what passes the turns."""
     from server.object_retry import shorten_object_retry
 
     shorten_object_retry()
     waits = Waits()
     _loop().time = waits  # type: ignore[attr-defined]
+    forget_lost_messages(_loop())
     return waits
 
 

@@ -1,0 +1,70 @@
+"""Requests whose content never comes: Flower's SuperNode leaves them behind, and every later reply goes out too late.
+
+A server app that dies between announcing a request and sending its content leaves the SuperNode waiting for the content
+until the run is over. Then the SuperNode drops the request but not the task that it had made of it. The task expires
+later, and the error reply that this makes is sent in the place of the next request's reply, which stays until a further
+request arrives. So what a dropped request has left is removed here, at once.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+__all__ = ["can_forget", "forget_lost_messages"]
+
+_TAKE = "_pull_and_store_message"
+_PARTS = {"state", "object_store", "receive"}
+
+
+def can_forget(loop: ModuleType) -> bool:
+    """Whether the SuperNode's loop takes requests in as expected."""
+    return set(inspect.signature(getattr(loop, _TAKE)).parameters) >= _PARTS
+
+
+def forget_lost_messages(loop: ModuleType) -> None:
+    """Let the SuperNode of this process forget all about a request that it could not take in.
+
+    Parameters
+    ----------
+    loop : module
+        Flower's module with the SuperNode's loop.
+    """
+    take: Callable[..., int | None] = getattr(loop, _TAKE)
+
+    @functools.wraps(take)
+    def take_whole(*, state: Any, object_store: Any, receive: Callable[[], Any], **others: Any) -> int | None:
+        announced: list[tuple[str, set[int]]] = []  # the request's id, and the tasks that are not its own
+
+        def listen() -> Any:
+            received = receive()
+            if received is not None:
+                announced.append((received[0].metadata.message_id, _open_tasks(state)))
+            return received
+
+        run_id = take(state=state, object_store=object_store, receive=listen, **others)
+        if run_id is None and announced:
+            message_id, others_tasks = announced[0]
+            _forget(state, object_store, message_id, _open_tasks(state) - others_tasks)
+        return run_id
+
+    setattr(loop, _TAKE, take_whole)
+
+
+def _open_tasks(state: Any) -> set[int]:
+    from flwr.common.constant import Status
+
+    return {task.task_id for task in state.get_tasks(statuses=[Status.PENDING, Status.STARTING, Status.RUNNING])}
+
+
+def _forget(state: Any, object_store: Any, message_id: str, tasks: set[int]) -> None:
+    from flwr.common.constant import SubStatus
+
+    for task in tasks:
+        state.finish_task(task, sub_status=SubStatus.FAILED, details="The request did not arrive whole.")
+    # The loop serves one request at a time, so that every reply that is there now is one to this request.
+    replies = [reply.metadata.message_id for reply in state.get_messages(is_reply=True)]
+    state.delete_messages(message_ids=[message_id, *replies])
+    for lost in (message_id, *replies):
+        object_store.delete(lost)
