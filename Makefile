@@ -1,4 +1,4 @@
-# make run | test | lint | format | clean. The first call makes .venv and installs everything; ARGS goes to the command.
+# make run | test | lint | format | clean | lock | compose-test. The first call makes .venv and installs everything; ARGS goes to the command.
 
 PYTHON ?= python3
 VENV := .venv
@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 OLD := pFedGP needs Python 3.11 or newer: name one that is installed, for example: make PYTHON=python3.11
 
-.PHONY: run test lint format clean
+.PHONY: run test lint format clean lock compose-test
 
 run: $(STAMP)
 	$(BIN)/pfedgp simulate $(ARGS)
@@ -22,6 +22,17 @@ lint: $(STAMP)
 format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# The versions in the image: the newest that pyproject.toml allows, with their hashes.
+lock: $(STAMP)
+	$(BIN)/uv pip compile pyproject.toml docker/requirements.in --extra privacy --overrides docker/not-locked.txt \
+		--universal --python-version 3.11 --generate-hashes --upgrade --quiet \
+		--custom-compile-command "make lock" --output-file docker/requirements.lock
+
+# Starts an engine where there is none (root on Debian); "docker/ci_engine.sh down" stops that one again.
+compose-test: $(STAMP)
+	docker/ci_engine.sh up
+	PFEDGP_COMPOSE_TEST=1 $(BIN)/python -m pytest -n 0 -s tests/deploy/test_compose.py $(ARGS)
 
 # Leaves .venv (gigabytes to load again) and out/ (results) alone.
 clean:

@@ -1,7 +1,8 @@
 #!/bin/sh
 # The first step of docker-compose.yml, repeated at every start: gives the volumes to the user of the services, makes
 # certificates and keys where they are missing, and hands each service its part. ca.key never leaves the volume "pki".
-#   SANS: names under which sites reach the server   SITES: names of the sites   OWNER: UID:GID of the services
+#   OWNER: UID:GID of the services   SANS: names under which sites reach the server   SITES: names of the sites; empty: no
+#   certificates and keys are made here
 set -eu
 umask 077
 
@@ -10,6 +11,7 @@ if [ "$(id -u)" = 0 ] && [ "${1:-}" != keys ]; then
         # Results of former runs are their owner's: of a folder on the host only the top changes hands.
         if [ "$folder" = /volumes/out ]; then chown "$OWNER" "$folder"; else chown -R "$OWNER" "$folder"; fi
     done
+    [ -n "$SITES" ] || exit 0
     exec setpriv --reuid "${OWNER%:*}" --regid "${OWNER#*:}" --clear-groups "$0" keys
 fi
 
