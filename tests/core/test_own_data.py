@@ -123,7 +123,8 @@ def test_tables_that_are_no_text(tmp_path: Path) -> None:
 
 def test_parquet_names_the_package_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "t.parquet").write_bytes(b"PAR1")
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    for name in ("pyarrow", "pyarrow.parquet"):
+        monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, "pandas", None)
     assert "pip install pyarrow" in refused(tmp_path / "t.parquet")
 

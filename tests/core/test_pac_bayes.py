@@ -72,7 +72,7 @@ def test_kl_inverse_is_the_largest_allowed_risk(q, eps):
     assert q <= p <= 1.0
     assert float(kl_inverse(q, eps + 0.01)) >= p
     if 1e-6 < q < 1 and p < 1 - 1e-9:
-        assert binary_kl(q, p) == pytest.approx(eps, abs=1e-7)
+        assert binary_kl(q, p) == pytest.approx(eps, rel=1e-7, abs=1e-7)
     if p < 1 - 1e-6:
         assert binary_kl(q, p + 1e-6) > eps - 1e-12
 
