@@ -3,7 +3,6 @@
 import json
 import time
 from collections import deque
-from collections.abc import Iterable
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
@@ -13,6 +12,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.data_spec import DataSpec
 from pfedgp_core.exchange import ARRAYS, CONFIG, ROUND, SETTINGS, SHARED, SPEC, SPLIT
 from pfedgp_core.wire import fits, pack
+from server.object_retry import objects_until
 
 __all__ = ["Poll", "exchange", "pack_vector", "push", "request", "request_config", "unpack_vector"]
 
@@ -76,6 +76,8 @@ def push(grid: Grid, messages: list[Message]) -> list[str]:
 def exchange(grid: Grid, messages: list[Message], timeout: float) -> list[Message]:
     """Send requests and collect replies until all are there or `timeout` seconds have passed.
 
+    A reply that is announced and does not come may take all of that time; what arrived meanwhile is taken nevertheless.
+
     Flower's own ``send_and_receive`` looks every three seconds in a deployment, which is most of a short round. A grid
     with an attribute ``window`` gets no more than so many requests at a time.
     """
@@ -84,17 +86,18 @@ def exchange(grid: Grid, messages: list[Message], timeout: float) -> list[Messag
     pending: set[str] = set()
     replies, poll = [], Poll()
     while waiting or pending:
-        batch = [waiting.popleft() for _ in range(min(len(waiting), window - len(pending)))]
+        over = time.monotonic() >= deadline
+        batch = [] if over else [waiting.popleft() for _ in range(min(len(waiting), window - len(pending)))]
         if batch:
             pending |= set(push(grid, batch))
-        arrived: Iterable[Message] = grid.pull_messages(list(pending))
+        with objects_until(deadline):
+            arrived = list(grid.pull_messages(list(pending)))
         for reply in arrived:
             replies.append(reply)
             pending.discard(reply.metadata.reply_to_message_id)
             poll.news()
-        left = deadline - time.monotonic()
-        if left <= 0:
+        if over:
             break
         if pending and not (waiting and len(pending) < window):
-            poll.sleep(left)
+            poll.sleep(deadline - time.monotonic())
     return replies

@@ -9,6 +9,7 @@ from flwr.app import Message
 from flwr.serverapp import Grid
 
 from pfedgp_core.errors import PFedGPError, RunFailedError
+from server.object_retry import end_pulls_in_time
 from server.unreadable import spare_unreadable_replies
 
 __all__ = ["GIVE_UP_AFTER", "LOG_INTERVAL", "PatientGrid"]
@@ -33,6 +34,7 @@ class PatientGrid:
 
     def __init__(self, grid: Grid) -> None:
         spare_unreadable_replies()
+        end_pulls_in_time()
         self._grid = grid
         self._away_since: float | None = None
         self._next_log = 0.0
@@ -65,7 +67,9 @@ class PatientGrid:
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         """Send, and return the ids of what was accepted.
 
-        A SuperLink that has taken a message and could not say so refuses it the second time; then it counts as sent.
+        A SuperLink that could not say that it has taken a message, or lost its place within the message's objects, gets
+        it a second time: it knows the message by its id, and asks for the objects that it lacks. Where it refuses the
+        message then, the message counts as sent.
         """
         listed, tries = list(messages), 0
 
@@ -111,7 +115,8 @@ class PatientGrid:
 
 def _is_connection(error: Exception) -> bool:
     """Whether an error comes from the connection to the SuperLink, and may pass."""
-    if isinstance(error, OSError):
+    # Flower's refusal of an object whose push a restart of the SuperLink has cut off; by its name, which may move.
+    if isinstance(error, OSError) or type(error).__name__ == "ObjectPushError":
         return True
     import httpx
 

@@ -69,9 +69,9 @@ def test_another_flower_is_left_alone(monkeypatch: pytest.MonkeyPatch, change: A
 def test_objects_on_their_way_are_asked_for_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     functions = (inflatable_utils.pull_objects, inflatable_utils.pull_and_inflate_object_from_tree)
     for function in functions:
-        monkeypatch.setattr(function, "__kwdefaults__", dict(function.__kwdefaults__))
-    assert [function.__kwdefaults__["initial_backoff"] for function in functions] == [1, 1]
+        monkeypatch.setattr(function, "__kwdefaults__", function.__kwdefaults__ | {"initial_backoff": 1})
     assert object_retry.shorten_object_retry()
+    assert [function.__kwdefaults__["initial_backoff"] for function in functions] == [0.05, 0.05]
     tries = []
 
     def pull(object_id: str) -> bytes:

@@ -49,7 +49,7 @@ def test_a_window_bounds_the_requests_under_way() -> None:
             self.under_way -= len(replies)
             return replies
 
-    grid = Narrow(echo, 20)
+    grid = Narrow(echo, 20, deployed=True)
     replies = exchange(grid, requests(grid), 5.0)
     assert len({r.metadata.reply_to_message_id for r in replies}) == 20 and grid.most == 3
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+from flwr.supercore.inflatable.inflatable_utils import ObjectPushError
 
 from client.client_app import app
 from pfedgp_core.errors import RunFailedError
@@ -29,12 +30,12 @@ class Shaky(FakeGrid):
         if self.calls % 3 == 0:
             self.failed += 1
             raise (
-                httpx.ConnectError("refused")
-                if self.failed % 2
-                else httpx.HTTPStatusError(
+                httpx.ConnectError("refused"),
+                httpx.HTTPStatusError(
                     "starting", request=httpx.Request("POST", "http://x"), response=httpx.Response(502)
-                )
-            )
+                ),
+                ObjectPushError("object", 1, "session"),
+            )[self.failed % 3]
 
     def get_node_ids(self) -> list[int]:
         self._shake()
@@ -96,7 +97,7 @@ def test_flowers_own_retries_get_a_word_and_an_end(
     """Against the real classes: if Flower renames what is used here, this fails, and the run waits in silence."""
     from flwr.superlink.grid.http_grid import HttpGrid
 
-    monkeypatch.setattr(patient_grid, "GIVE_UP_AFTER", 0.5)
+    monkeypatch.setattr(patient_grid, "GIVE_UP_AFTER", 3.0)  # its first waits are of up to a second
     monkeypatch.setattr(patient_grid, "LOG_INTERVAL", 0.1)
     caplog.set_level(logging.WARNING, "pfedgp")
     grid = HttpGrid("127.0.0.1:9", insecure=True, token="none")

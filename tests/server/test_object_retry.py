@@ -1,0 +1,152 @@
+"""Messages whose objects do not come, or are refused, as after a SuperLink that died in between, at Flower's grid."""
+
+import threading
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from flwr.app import ConfigRecord, Message, RecordDict
+from flwr.app.message import remove_content_from_message
+from flwr.common.serde import message_to_proto
+from flwr.proto.message_pb2 import PullObjectResponse, PushObjectResponse
+from flwr.proto.runtime_pb2 import PullAppMessagesResponse, PushAppMessagesResponse
+from flwr.serverapp import Grid
+from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, get_object_tree, no_object_id_recompute
+from flwr.superlink.grid import http_grid
+
+from server import patient_grid
+from server.messages import exchange, request
+from server.object_retry import end_pulls_in_time
+from server.patient_grid import PatientGrid
+from server.reply_checks import error_reason
+
+
+class SuperLink:
+    """What the grid's HTTP client stands for: takes requests, and answers each with the reply that `replies` names.
+
+    Parameters
+    ----------
+    missing : set of int
+        Nodes whose replies are announced and never come.
+    refuse : int
+        So many objects are refused before one is taken.
+    """
+
+    def __init__(self, missing: set[int] = frozenset(), refuse: int = 0) -> None:  # type: ignore[assignment]
+        self.missing, self.refuse = missing, refuse
+        self.late: set[int] = set()  # nodes that answer once the grid has looked for an object in vain
+        self.sessions = 0
+        self.stored: dict[str, bytes] = {}
+        self._pending: set[str] = set()
+        self._replies: dict[str, tuple[int, Message]] = {}
+        self._objects: dict[str, bytes] = {}
+        self._looked = threading.Event()
+
+    def PushMessages(self, asked: Any) -> PushAppMessagesResponse:
+        self.sessions += 1
+        for message, tree in zip(asked.messages_list, asked.message_object_trees, strict=True):
+            self._pending |= {tree.object_id, *(child.object_id for child in tree.children)}
+            node, message_id = message.metadata.dst_node_id, message.metadata.message_id
+            question = Message(RecordDict(), dst_node_id=node, message_type="train", ttl=60.0)
+            question.metadata.__dict__["_message_id"] = message_id
+            self._replies[message_id] = (
+                node,
+                Message(RecordDict({"node": ConfigRecord({"id": node})}), reply_to=question),
+            )
+        ids = [message.metadata.message_id for message in asked.messages_list]
+        return PushAppMessagesResponse(
+            message_ids=ids, objects_to_push=self._pending - set(self.stored), session_id=str(self.sessions)
+        )
+
+    def PushObject(self, asked: Any) -> PushObjectResponse:
+        if self.refuse:
+            self.refuse -= 1
+            return PushObjectResponse(stored=False)
+        self.stored[asked.object_id] = asked.object_content
+        return PushObjectResponse(stored=True)
+
+    def PullMessages(self, asked: Any) -> PullAppMessagesResponse:
+        answer = PullAppMessagesResponse()
+        for message_id in sorted(set(asked.message_ids) & set(self._replies), key=lambda key: self._replies[key][0]):
+            node, reply = self._replies[message_id]
+            if node in self.late and not self._looked.is_set():
+                continue
+            del self._replies[message_id]
+            reply.metadata.__dict__["_message_id"] = reply.object_id
+            with no_object_id_recompute():
+                answer.messages_list.append(message_to_proto(remove_content_from_message(reply)))
+                answer.message_object_trees.append(get_object_tree(reply))
+                if node not in self.missing:
+                    self._objects |= {key: part.deflate() for key, part in get_all_nested_objects(reply).items()}
+        return answer
+
+    def PullObject(self, asked: Any) -> PullObjectResponse:
+        content = self._objects.get(asked.object_id, b"")
+        if not content:
+            self._looked.set()
+        return PullObjectResponse(object_found=True, object_available=bool(content), object_content=content)
+
+    def ConfirmMessageReceived(self, asked: Any) -> None: ...
+
+
+def grid_at(superlink: SuperLink) -> Grid:
+    """Flower's grid in the form in which a run has it."""
+    grid = http_grid.HttpGrid("127.0.0.1:9", insecure=True, token="none")
+    grid._run = SimpleNamespace(run_id=0)  # type: ignore[assignment]
+    grid._client = superlink  # type: ignore[assignment]
+    return PatientGrid(grid)  # type: ignore[return-value]
+
+
+@pytest.fixture(autouse=True)
+def guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(http_grid, "pull_objects", http_grid.pull_objects)
+    monkeypatch.setattr(patient_grid, "RETRY_WAIT", 0.01)
+    yield
+
+
+def requests(*nodes: int) -> list[Message]:
+    return [request("train", node, ConfigRecord({}), None, 60.0) for node in nodes]
+
+
+def test_replies_that_are_there_are_taken() -> None:
+    replies = exchange(grid_at(SuperLink()), requests(1, 2, 3), 30.0)
+    assert sorted(reply.content["node"]["id"] for reply in replies) == [1, 2, 3]  # type: ignore[index]
+
+
+def test_objects_that_never_come_end_with_the_exchange_and_cost_their_senders_alone() -> None:
+    superlink = SuperLink(missing={1, 2})
+    superlink.late = {3}
+    began = time.monotonic()
+    replies = exchange(grid_at(superlink), requests(1, 2, 3, 4), 1.5)
+    assert 1.5 <= time.monotonic() - began < 20.0  # Flower's own limit is two hours
+    assert sorted(r.content["node"]["id"] for r in replies if not r.has_error()) == [3, 4]  # type: ignore[index]
+    assert [error_reason(r.error) for r in replies if r.has_error()] == ["no reply in time"] * 2
+
+
+def test_a_reply_nobody_set_a_time_for_is_given_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server.object_retry.SMALL_REPLY", 0.2)
+    grid = grid_at(SuperLink(missing={1}))
+    ids = list(grid.push_messages(requests(1)))
+    began = time.monotonic()
+    (reply,) = grid.pull_messages(ids)
+    assert reply.has_error() and time.monotonic() - began < 10.0
+
+
+def test_another_flower_keeps_its_own_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert end_pulls_in_time()
+    monkeypatch.setattr(http_grid, "pull_objects", lambda object_ids, pull_object_fn: {})
+    former = http_grid.pull_objects
+    assert not end_pulls_in_time() and http_grid.pull_objects is former
+    monkeypatch.delattr(http_grid, "pull_objects")
+    assert not end_pulls_in_time()
+
+
+def test_a_push_that_a_restart_cut_off_is_made_again() -> None:
+    superlink = SuperLink(refuse=1)
+    grid, messages = grid_at(superlink), requests(1, 2)
+    ids = list(grid.push_messages(messages))
+    assert ids == [message.metadata.message_id for message in messages] and superlink.sessions == 2
+    assert set(ids) <= set(superlink.stored)
+    assert len(exchange(grid, [], 1.0)) == 0 and len(list(grid.pull_messages(ids))) == 2
