@@ -18,6 +18,9 @@ __all__ = ["TESTED", "Waits", "fast_rounds_unsupported", "shorten_waits"]
 
 TESTED = "1.39."
 SHORT, LONG, LINGER = 0.1, 1.0, 120.0
+# Seconds for the content of a request that the server announced: it sends it right after, and again within half a
+# minute where its SuperLink was away. The agent is woken when all of it is here.
+CONTENT, STORED = 60.0, 5.0
 
 
 class Waits:
@@ -84,7 +87,7 @@ def shorten_waits() -> Waits:
     """Replace the waits of this process's SuperNode, mend its loop, and return what passes the turns."""
     from server.object_retry import shorten_object_retry
 
-    shorten_object_retry()
+    shorten_object_retry(pull_objects=CONTENT, pull_and_inflate_object_from_tree=STORED)
     waits = Waits()
     _loop().time = waits  # type: ignore[attr-defined]
     forget_lost_messages(_loop())

@@ -19,12 +19,14 @@ import pytest
 from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.common.config import get_metadata_from_config, parse_config_args
+from flwr.proto.message_pb2 import ObjectTree
 from flwr.supercore.inflatable import inflatable_utils
+from flwr.supernode.runtime import run_clientapp
 
 from pfedgp.cli import main
 from pfedgp.site import flower_log, flower_waits, frames, supervisor
 from pfedgp.site.agent import time_left
-from pfedgp.site.flower_waits import LINGER, LONG, SHORT, Waits, fast_rounds_unsupported
+from pfedgp.site.flower_waits import LINGER, LONG, SHORT, Waits, fast_rounds_unsupported, shorten_waits
 from pfedgp.site.plan import APP, APP_ID, SitePlan
 from pfedgp.site.state_folder import StateFolder
 from pfedgp.site.supernode_process import Heard
@@ -82,6 +84,26 @@ def test_objects_on_their_way_are_asked_for_again_soon(monkeypatch: pytest.Monke
 
     assert inflatable_utils.pull_objects(["a"], pull) == {"a": b"content"}
     assert tries[-1] - tries[0] < 0.9  # Flower's own first wait alone is 0.8 s or more
+
+
+def test_objects_that_never_come_do_not_hold_a_site_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    for function in (inflatable_utils.pull_objects, inflatable_utils.pull_and_inflate_object_from_tree):
+        monkeypatch.setattr(function, "__kwdefaults__", dict(function.__kwdefaults__))
+    for name in ("time", "_pull_and_store_message"):
+        monkeypatch.setattr(supernode_loop, name, getattr(supernode_loop, name))
+    monkeypatch.setattr(flower_waits, "CONTENT", 0.3)
+    monkeypatch.setattr(flower_waits, "STORED", 0.2)
+    shorten_waits()
+
+    def missing(object_id: str) -> bytes:
+        raise inflatable_utils.ObjectUnavailableError(object_id)
+
+    began = time.monotonic()
+    with pytest.raises(inflatable_utils.ObjectPullError):  # the loop, from the SuperLink
+        supernode_loop.pull_objects(["a"], missing)
+    with pytest.raises(inflatable_utils.ObjectPullError):  # the agent, from the loop
+        run_clientapp.pull_and_inflate_object_from_tree(ObjectTree(object_id="a"), missing, lambda object_id: None)
+    assert time.monotonic() - began < 20.0  # Flower's own limit is two hours
 
 
 def test_without_the_parameter_flowers_own_wait_stays(monkeypatch: pytest.MonkeyPatch) -> None:
