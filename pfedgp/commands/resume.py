@@ -13,7 +13,11 @@ __all__ = ["add_arguments", "main"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    parser.add_argument("run", metavar="RUN", help="folder of the run, the one that holds config.toml")
+    parser.add_argument(
+        "run",
+        metavar="RUN",
+        help="folder of the run, the one that holds config.toml; of a deployment's run its name or id will do",
+    )
     parser.add_argument("--rounds", metavar="N", help="rounds to reach (default: those of the run); not fewer")
     parser.add_argument("--workers", metavar="N", help="simulation: processes that train clients (default: one a core)")
     parser.add_argument("--state", metavar="FOLDER", help="deployment: the server's state folder")
@@ -25,8 +29,8 @@ def main(args: argparse.Namespace) -> int:
     """Go on with the run; 0 if it completed."""
     args.rounds, path = _rounds(args.rounds), Path(args.run).expanduser().absolute()
     elsewhere = any((args.state, args.control, args.ca))
-    if elsewhere and not (path / "config.toml").is_file():
-        return _deployed(path, args)  # the folder is the server's, on another host or in a container
+    if not (path / "config.toml").is_file() and (elsewhere or _server_was_here()):
+        return _deployed(path, args)  # the name or id of a run, or a folder on another host or in a container
     former = Resumable.open(path, args.rounds)
     if is_locked(path):
         raise ArtefactError(f"The run in {path} still runs: wait for its end, or stop it first.")
@@ -54,6 +58,16 @@ def _deployed(path: Path, args: argparse.Namespace) -> int:
     from pfedgp.operator import runs
 
     return runs.resume(path, args)
+
+
+def _server_was_here() -> bool:
+    from pfedgp.operator.state import StateFolder, default_state
+
+    try:
+        StateFolder(default_state()).server()
+    except ConfigError:
+        return False
+    return True
 
 
 def _rounds(text: str | None) -> int | None:

@@ -53,6 +53,10 @@ def main(args: argparse.Namespace) -> int:
             raise ConfigError("No site is registered on the server: make keys with pfedgp certs, it registers them.")
         settings = _settings(args, flat, len(sites))
         publish = args.publish or ""
+        if target.here and not publish:  # the server app runs in this installation
+            from pfedgp_core.privacy import require_accountant
+
+            require_accountant(settings)
         if publish and target.state is not None:
             publish = str(Path(publish).expanduser().absolute())
         if target.state is not None:

@@ -12,8 +12,10 @@ from pfedgp.operator.connection import Target, find_target
 from pfedgp.operator.control import Control, Run
 from pfedgp.operator.follow import UnfinishedError, follow
 from pfedgp_core.config import Settings
-from pfedgp_core.errors import ConfigError, RunFailedError
+from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
 from server.outputs import Outputs
+from server.resume import Resumable
+from server.run_lock import is_locked
 
 __all__ = ["attend", "find_run", "new_folder", "resume", "start"]
 
@@ -44,10 +46,20 @@ def resume(folder: Path, args: argparse.Namespace) -> int:
         The run's folder, or its name below the server's ``runs``; where this machine does not have it, it is the
         server's own path.
     args : Namespace
-        ``rounds`` (more of them, or None), ``state``, ``control``, ``ca``.
+        ``run`` as given, ``rounds`` (more of them, or None), ``state``, ``control``, ``ca``.
+
+    Raises
+    ------
+    ArtefactError, ConfigError
+        There is no such run, or it cannot go on.
     """
     target = find_target(args)
-    path = str(folder) if folder.is_absolute() and folder.is_dir() else _named_run(target, str(args.run))
+    path = str(folder) if (folder / "config.toml").is_file() else _named_run(target, str(args.run))
+    local = Path(path) if target.here else target.local(path)
+    if local is not None:
+        Resumable.open(local, args.rounds)
+        if is_locked(local):
+            raise ArtefactError(f"The run in {local} still runs: wait for its end, or stop it with pfedgp stop.")
     # Only these keys: the run keeps its own settings, and refuses others.
     given: dict[str, Any] = {"resume": path} | ({"rounds": args.rounds} if args.rounds is not None else {})
     bundle, digest = build_bundle({"resume": ""} | ({"rounds": 0} if args.rounds is not None else {}))
@@ -119,10 +131,15 @@ def new_folder(target: Target, kind: str) -> str:
 
 
 def _named_run(target: Target, text: str) -> str:
-    """The server's path of a run that is given by name or id."""
-    if target.state is not None and (target.state.runs / text).is_dir():
+    """The server's path of a run that is given by name, id or path."""
+    if target.state is not None and (target.state.runs / text / "config.toml").is_file():
         return str(target.state.runs / text)
     if Path(text).is_absolute():
+        if target.here:
+            raise ArtefactError(f"There is no run in {text}: see the server's runs with pfedgp status{target.options}.")
         return text
     with target.connect() as control:
-        return find_run(control, text).folder
+        found = find_run(control, text).folder
+    if not found:
+        raise ConfigError(f"The run {text} has left no folder to go on from: start a new one.")
+    return found

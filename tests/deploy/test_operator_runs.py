@@ -1,0 +1,123 @@
+"""Which run ``pfedgp resume`` means, and what it and ``pfedgp run`` find wrong before they ask the server."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pfedgp import cli
+from pfedgp.operator import connection, runs
+from pfedgp.operator.connection import Target
+from pfedgp.operator.control import Node, Run
+from pfedgp.operator.state import StateFolder
+from server.run_lock import RunLock
+from tests.federation_run import SMALL, federate
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pathspec.*")
+
+
+class Server:
+    """A server's Control API that knows some runs, and takes any new one."""
+
+    def __init__(self, known: list[Run]) -> None:
+        self.known = known
+        self.started: list[Mapping[str, Any]] = []
+
+    def __enter__(self) -> "Server":
+        return self
+
+    def __exit__(self, *reason: object) -> None: ...
+
+    def runs(self) -> list[Run]:
+        return self.known
+
+    def nodes(self) -> list[Node]:
+        return [Node(index, f"ward-{index}", True, "", b"") for index in range(1, 6)]
+
+    def start(self, bundle: bytes, digest: str, config: Mapping[str, Any]) -> int:
+        self.started.append(config)
+        return 77
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for what all tests need."""
+    return tmp_path_factory.mktemp("made")
+
+
+@pytest.fixture
+def run(made: Path) -> Path:
+    """The folder of a run of one round."""
+    if not (made / "night").exists():
+        federate(SMALL.replace(rounds=1), made / "night", deployed=True)
+    return made / "night"
+
+
+@pytest.fixture
+def server(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """The server of the default state folder, with a run of one round in it."""
+    state = StateFolder(tmp_path / "state")
+    state.prepare()
+    (state.path / "server.json").write_text("{}")
+    shutil.copytree(run, state.runs / "night")
+    control = Server([Run(41, "finished:failed", "", {"out": str(state.runs / "night")}, "")])
+    target = Target("127.0.0.1:1", Path("ca.crt"), state, "", True)
+    monkeypatch.setattr(Target, "connect", lambda self: control)
+    monkeypatch.setattr("pfedgp.operator.state.default_state", lambda: state.path)
+    for module in (runs, connection):
+        monkeypatch.setattr(module, "find_target", lambda args: target)
+    monkeypatch.setattr(runs, "attend", lambda *arguments: 0)
+    monkeypatch.chdir(tmp_path)
+    return control
+
+
+@pytest.mark.parametrize("text", ["night", "41", "state/runs/night"])
+def test_a_run_is_resumed_by_name_id_or_folder(server: Server, tmp_path: Path, text: str) -> None:
+    (tmp_path / "night").mkdir()  # a folder of that name which is no run
+    assert cli.main(["resume", text, "--rounds", "3"]) == 0
+    assert server.started == [{"resume": str(tmp_path / "state/runs/night"), "rounds": 3}]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("evening", "The server knows no run 'evening': the latest are night"),
+        ("/nonexistent/run", "There is no run in /nonexistent/run: see the server's runs with pfedgp status"),
+        ("night", "is complete: give --rounds with more than 1"),
+    ],
+)
+def test_a_run_that_cannot_go_on_is_named_before_the_server_is_asked(
+    server: Server, capsys: pytest.CaptureFixture[str], text: str, sentence: str
+) -> None:
+    assert cli.main(["resume", text]) == 2
+    assert sentence in capsys.readouterr().err
+    assert not server.started
+
+
+def test_a_run_that_goes_on_already_is_left_alone(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with RunLock(tmp_path / "state/runs/night"):
+        assert cli.main(["resume", "night", "--rounds", "3"]) == 2
+    assert "still runs" in capsys.readouterr().err and not server.started
+
+
+def test_without_a_server_the_run_is_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["resume", "night"]) == 2
+    assert f"There is no run in {tmp_path / 'night'}" in capsys.readouterr().err
+
+
+def test_a_private_run_without_accountant_is_not_submitted(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("pfedgp_core.privacy.ACCOUNTANT", "no_such_module")
+    private = ["run", "--set", "dp-noise=1", "--set", "dp-clip=1"]
+    assert cli.main(private) == 2
+    assert "pip install 'pfedgp[privacy]'" in capsys.readouterr().err and not server.started
+    assert cli.main(private[:1]) == 0 and len(server.started) == 1
