@@ -1,0 +1,150 @@
+"""The commands of docs/deploy.md, as they stand there, on machines of their own."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from pfedgp.local_processes import flower_program
+from tests.conftest import QUIET
+from tests.deploy.deployment import Program, wait_for
+from tests.deploy.digit_images import write_digits
+from tests.deploy.namespaces import Host, lab
+
+pytestmark = [pytest.mark.slow, pytest.mark.netns, pytest.mark.root]
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "deploy.md"
+NAME = "fl.example.org"
+
+
+def numbered_commands() -> dict[int, list[str]]:
+    """The ten commands by their numbers."""
+    lines = re.findall(r"^pfedgp (.*?)\s+# (\d+)\b", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE)
+    return {int(number): shlex.split(command) for command, number in lines}
+
+
+@contextmanager
+def known_as(hosts: list[Host], name: str, address: str) -> Iterator[None]:
+    """Let the machines of a lab resolve a name."""
+    folders = [Path("/etc/netns") / host.namespace for host in hosts]
+    try:
+        for folder in folders:
+            folder.mkdir(parents=True)
+            (folder / "hosts").write_text(f"127.0.0.1 localhost\n{address} {name}\n")
+        yield
+    finally:
+        for folder in folders:
+            (folder / "hosts").unlink(missing_ok=True)
+            if folder.is_dir():
+                folder.rmdir()
+
+
+def test_ten_commands_make_a_deployment_and_the_remedy_for_a_lost_key_works(tmp_path: Path) -> None:
+    commands = numbered_commands()
+    assert sorted(commands) == list(range(1, 11))
+    with lab(3) as machines, known_as(machines.hosts, NAME, machines.hosts[0].address):
+        server, *sites = [Machine(tmp_path / str(i), host) for i, host in enumerate(machines.hosts)]
+        try:
+            follow(commands, server, sites)
+        finally:
+            for machine in (*sites, server):
+                machine.stop()
+
+
+def follow(commands: dict[int, list[str]], server: "Machine", sites: list["Machine"]) -> None:
+    """Do what the document says; the second site does what the first does, under its own name."""
+    assert "ca.crt" in server.run(commands[1])
+    server.start("server", commands[2]).says("registered ward-1, ward-2", 90.0)
+    for number, site in enumerate(sites, start=1):
+        write_digits(site.folder / "images", (2 * number, 2 * number + 1), 30)
+        write_digits(site.folder / "new", (2 * number, 2 * number + 1), 5, first=100)
+        for file in ("ca.crt", f"clients/ward-{number}"):
+            (site.folder / Path(file).name).write_bytes((server.folder / "certs" / file).read_bytes())
+            (site.folder / Path(file).name).chmod(0o600)
+        own = {key: [word.replace("ward-1", f"ward-{number}") for word in words] for key, words in commands.items()}
+        assert f"digit-{2 * number}" in site.run(own[3])
+        report = site.run(own[4])
+        assert "problem" not in report, report
+        site.start("client", own[5])
+    for site in sites:
+        site.programs["client"].says("Connected to ", 90.0)
+    assert "ward-1: connected" in server.run(commands[6])
+    run = server.run(commands[7], timeout=400.0)
+    assert "round 20/20" in run and "ward-1: created" in run
+    assert "round 30/30" in server.run(commands[8], timeout=400.0)
+    for site in sites:
+        site.run(commands[9])
+        assert (site.folder / "predictions.csv").read_text().count("digit-") > 10
+    replace_key(server, sites[0])
+    assert "stopped" in server.run(commands[10])
+    assert server.programs["server"].ends(60.0) == 0
+
+
+def replace_key(server: "Machine", site: "Machine") -> None:
+    """The remedy for a site that is kept out."""
+    block = re.search(r"```sh\n(FLWR_HOME=.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+    assert block
+    status = json.loads(server.run(["status", "--state", "state", "--json"]))
+    node = next(s["id"] for s in status["sites"] if s["name"] == "ward-1")
+    script = block[1].replace(" ID ", f" {node} ")
+    path = os.pathsep.join([str(Path(flower_program("flwr")).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        [*server.host.prefix, "bash", "-euc", script],
+        cwd=server.folder,
+        env=os.environ | QUIET | {"PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120.0,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    server.programs["server"].says("registered ward-1$", 60.0)
+    assert site.programs["client"].stop() == 0
+    (site.folder / "ward-1").write_bytes((server.folder / "certs" / "clients" / "ward-1").read_bytes())
+    site.start("client", numbered_commands()[5])
+    site.programs["client"].says("Connected to ", 90.0, times=2)
+
+    def connected() -> bool:
+        return "ward-1: connected" in server.run(["status", "--state", "state"])
+
+    wait_for(connected, 30.0, "the site is connected with its new key")
+
+
+class Machine:
+    """A machine of the lab with a working folder."""
+
+    def __init__(self, folder: Path, host: Host) -> None:
+        self.folder, self.host = folder, host
+        self.programs: dict[str, Program] = {}
+        folder.mkdir()
+
+    def run(self, words: list[str], timeout: float = 120.0) -> str:
+        """Run a command, which has to succeed, and return what it printed."""
+        done = subprocess.run(
+            [*self.host.prefix, sys.executable, "-P", "-m", "pfedgp", *words],
+            cwd=self.folder,
+            env=os.environ | QUIET,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        assert done.returncode == 0, f"{words}\n{done.stdout}{done.stderr}"
+        return done.stdout + done.stderr
+
+    def start(self, name: str, words: list[str]) -> Program:
+        """Start a command that goes on."""
+        self.programs[name] = Program(self.folder / f"{name}.log", self.host, words, folder=self.folder)
+        return self.programs[name]
+
+    def stop(self) -> None:
+        """Stop what runs."""
+        for program in self.programs.values():
+            program.stop()
