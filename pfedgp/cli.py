@@ -4,6 +4,7 @@
 """
 
 import argparse
+import atexit
 import difflib
 import importlib
 import os
@@ -11,7 +12,8 @@ import re
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple, NoReturn
 
 from pfedgp import __version__
@@ -137,8 +139,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv : sequence of str, optional
         Arguments without the program's name (default: those of the process).
     """
+    if argv is not None:
+        return _run(list(argv))
+    ending = {"code": 0}
+    atexit.register(_end_despite_ray, ending)  # the first to be registered, and so the last to be called
+    ending["code"] = _run(sys.argv[1:])
+    return ending["code"]
+
+
+def _run(argv: list[str]) -> int:
     try:
-        return _dispatch(list(sys.argv[1:] if argv is None else argv))
+        return _dispatch(argv)
     except PFedGPError as error:
         if os.environ.get(DEBUG) == "1":
             raise
@@ -156,6 +167,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         _say(f"Unexpected {type(error).__name__}: {_one_line(error)} (details in {_write_traceback()}).")
         return 1
+
+
+def _end_despite_ray(ending: Mapping[str, int]) -> None:
+    """End a failed simulation's process here: Ray's library goes on calling an engine that never came up, at exit."""
+    if ending["code"] and "ray" in sys.modules:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+        os._exit(ending["code"])
 
 
 class Parser(argparse.ArgumentParser):

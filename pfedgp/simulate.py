@@ -36,6 +36,7 @@ QUIET = {
 # Requests under way for each worker. The engine looks at every request for every node ten times a second, so hundreds
 # of requests to hundreds of nodes would keep a core busy with nothing else.
 WINDOW = 16
+SERVER_APP_ENDS = 60.0  # seconds that the server app may take to notice that its engine is gone
 
 
 def run_simulation(
@@ -120,12 +121,13 @@ def _simulate(settings: Settings, out: Path, workers: int, run_config: dict[str,
 
     logging.getLogger("flwr").setLevel(logging.CRITICAL)  # what fails is named by the run's own log
     engine_stopped = threading.Event()
-    farewell = ExitStack()
+    farewell, threads = ExitStack(), list[threading.Thread]()
     launcher = ServerApp()
 
     # Flower's run_simulation gives the app an empty run config, so this one fills it in and calls the real one.
     @launcher.main()
     def main(grid: Grid, context: Context) -> None:
+        threads.append(threading.current_thread())
         full = Context(context.run_id, context.node_id, context.node_config, context.state, dict(run_config))
         try:
             server.server_app.app(_SimulationGrid(grid, engine_stopped, WINDOW * workers), full)  # type: ignore[arg-type]
@@ -147,6 +149,8 @@ def _simulate(settings: Settings, out: Path, workers: int, run_config: dict[str,
         )
     finally:
         engine_stopped.set()
+        for thread in threads:  # where the engine failed, the server app notices that now, and leaves its summary
+            thread.join(SERVER_APP_ENDS)
         farewell.close()
 
 
