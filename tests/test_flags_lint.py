@@ -101,7 +101,7 @@ def compose_text(text: str) -> str:
     """The commands of a compose file's services, a line each."""
     defaults = re.sub(r"\$\{\w+(?::-|:\?)?((?:[^{}]|\$\{[^{}]*\})*)\}", r"\1", text)
     lines = []
-    for service in yaml.safe_load(defaults).get("services", {}).values():
+    for service in yaml.safe_load(re.sub(r"!(override|reset)\b", "", defaults)).get("services", {}).values():
         command: Any = service.get("command", [])
         if command and service.get("entrypoint", [OPERATOR]) == [OPERATOR]:
             lines.append(f"pfedgp {command if isinstance(command, str) else shlex.join(command)}")
