@@ -1,7 +1,6 @@
 """Who takes part: every connected node is greeted, and known by its client's name from then on."""
 
 import logging
-import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -13,20 +12,17 @@ from pfedgp_core.config import Settings
 from pfedgp_core.data_spec import DataSpec, class_list, parse_shape
 from pfedgp_core.errors import DataError, RunFailedError
 from pfedgp_core.exchange import Hello
-from pfedgp_core.own_samples import few
 from server.client_record import NOWHERE, Client
 from server.greetings import Greetings
 from server.membership import as_member, common_spec, difference, misfit
-from server.messages import Poll, request_config
+from server.messages import request_config
 from server.reply_checks import read_hello
+from server.waiting import wait_for_clients
 
 __all__ = ["Client", "Roster"]
 
 logger = logging.getLogger("pfedgp.server")
 
-# Seconds after which a federation in which no connected client can take part is not worth waiting for.
-BROKEN_PATIENCE = 10.0
-WAITING_LOG_INTERVAL = 20.0
 # Seconds until a node is greeted again that could not answer, or whose name another connected node has. A client that
 # crashed and came back is such a namesake: its former node counts as connected for up to a minute.
 RETRY_AFTER = 2.0
@@ -34,13 +30,10 @@ RETRY_AFTER = 2.0
 BROKEN_RETRY_AFTER = 30.0
 # Life of the first greeting of a client that fell silent; each further one lives twice as long.
 SILENT_GREETING = 10.0
-# Seconds that a resumed run waits for all that were connected when its checkpoint was written.
-RESUME_PATIENCE = 90.0
 # Failures of one client in a row after which a warning names it.
 FAILURES_TO_NAME = 3
 # Flower's codes of errors that come back unchanged however often one asks: the app does not load, raises, is refused.
 LASTING_ERRORS = {1, 2, 7}
-SHOWN = 10  # names in a sentence
 
 
 class Roster:
@@ -50,6 +43,17 @@ class Roster:
     ----------
     settings : Settings
         Of the run; the greeting carries them.
+
+    Attributes
+    ----------
+    clients : dict of str to Client
+        All that ever joined.
+    connected : set of int
+        Nodes that were connected at the last look, whoever they are.
+    awaited : set of str
+        Names of clients that a resumed run still waits for.
+    started : bool
+        Whether the first `wait` is over.
 
     Raises
     ------
@@ -62,13 +66,13 @@ class Roster:
         self.settings = settings
         self.clients: dict[str, Client] = {}
         self._spec: DataSpec | None = None
-        self._online: set[int] = set()
+        self.connected: set[int] = set()
         self._greetings = Greetings()
         self._silent: dict[str, float] = {}  # name of a client that must answer first -> life of its next greeting
         self._stale: set[str] = set()  # names of clients to greet anew while they take part
-        self._awaited: set[str] = set()  # names of clients that a resumed run waits for
+        self.awaited: set[str] = set()
         self._failures: Counter[str] = Counter()  # in a row
-        self._started = False
+        self.started = False
 
     @property
     def reference(self) -> Hello:
@@ -92,8 +96,17 @@ class Roster:
 
     def online(self) -> list[Client]:
         """Clients whose node was connected at the last look and that answer, by name."""
-        here = self._online - set(self._greetings.refused)
+        here = self.connected - set(self.refusals)
         return [client for client in self.all if client.node_id in here and client.name not in self._silent]
+
+    @property
+    def refusals(self) -> dict[int, str]:
+        """Connected nodes that cannot take part, and why."""
+        return {node: reason for node, reason in self._greetings.refused.items() if node in self.connected}
+
+    def starting(self) -> int:
+        """Number of connected nodes that were greeted for the first time and have not answered yet."""
+        return len(self.connected & self._greetings.waiting - set(self.by_node()) - set(self.refusals))
 
     def missing(self) -> list[str]:
         """Names of known clients that are not online."""
@@ -129,10 +142,10 @@ class Roster:
         clients : iterable of Client
             Their node ids have no meaning any more; they join when they answer a greeting.
         awaited : collection of str
-            Names of those that the next `wait` gives some time to come back.
+            Names of the sites that the next `wait` gives some time to come back; of a simulation it waits for all.
         """
-        self._spec, self._started, self._awaited = spec, True, set(awaited)
         self.clients = {c.name: Client(NOWHERE, c.hello, list(c.trained_in)) for c in clients}
+        self._spec, self.started, self.awaited = spec, True, set(awaited if self.own_data else self.clients)
 
     def to_state(self) -> dict[str, Any]:
         """All that a checkpoint keeps, as plain values of JSON."""
@@ -198,8 +211,8 @@ class Roster:
         """Refresh until enough clients are there; the first time, `freeze`.
 
         Before the first round that is every client of a simulated data set, or ``min-clients`` clients with data of
-        their own (``clients-per-round`` where that is 0); later it is ``min-results``. A resumed run gives those that
-        were connected at its checkpoint some time, and then goes on without them.
+        their own (``clients-per-round`` where that is 0); later it is ``min-results``. A resumed run gives sites that
+        were connected at its checkpoint some time, and then goes on without them; a simulation goes on with all.
 
         Raises
         ------
@@ -208,55 +221,23 @@ class Roster:
             take part; before the first round also where two simulated clients share a name or do not share one
             partition.
         """
-        start = time.monotonic()
-        poll, next_log, unusable_since = Poll(), start + WAITING_LOG_INTERVAL / 5, None
-        while True:
-            self.refresh(grid)
-            needed, now = self._needed(), time.monotonic()
-            if len(self.online()) >= needed and self._awaited_are_here(now - start):
-                self.freeze()
-                self._started = True
-                return
-            unusable = not self._started and bool(self._online) and self._online <= set(self._greetings.refused)
-            unusable_since = (unusable_since or now) if unusable else None
-            if unusable_since and now - unusable_since > BROKEN_PATIENCE:
-                raise RunFailedError(self._nobody_fits())
-            if now - start > self.settings.wait_timeout:
-                raise RunFailedError(self._too_few(needed))
-            if now >= next_log:
-                missing = f"; missing: {few(self.missing(), SHOWN)}" if self.missing() else ""
-                logger.info("waiting: %s%s", self._state(needed), missing)
-                next_log = now + WAITING_LOG_INTERVAL
-            poll.sleep(self.settings.wait_timeout)
-
-    def _needed(self) -> int:
-        if self._started:
-            return self.settings.min_results
-        if self.own_data:
-            return self.settings.min_clients or self.settings.clients_per_round
-        return self.settings.participants if self.clients else self.settings.clients_per_round
-
-    def _awaited_are_here(self, waited: float) -> bool:
-        """Whether nobody is waited for any more after a resume."""
-        self._awaited -= {client.name for client in self.online()}
-        if self._awaited and waited > min(RESUME_PATIENCE, self.settings.wait_timeout / 2):
-            logger.warning("going on without %s", ", ".join(sorted(self._awaited)))
-            self._awaited = set()
-        return not self._awaited
+        wait_for_clients(self, grid)
+        self.freeze()
+        self.started = True
 
     def _look(self, online: set[int]) -> None:
         """Note who left, and that whoever comes back has to present itself."""
-        left = self._online - online
+        left = self.connected - online
         self._greetings.forget(left)
         for node in left:
             if client := self.by_node().get(node):
                 self._silent[client.name] = SILENT_GREETING
-        self._online = online
+        self.connected = online
 
     def _to_greet(self) -> dict[int, float]:
         """Nodes to greet now, and how long each greeting lives."""
         by_node, lifetimes = self.by_node(), {}
-        for node in self._online:
+        for node in self.connected:
             if not self._greetings.due(node):
                 continue
             client = by_node.get(node)
@@ -280,11 +261,11 @@ class Roster:
         namesake = self.clients.get(hello.name)
         if namesake and namesake.node_id != node and namesake in self.online():
             reason = f"Two connected clients are named {hello.name!r}: give each its own client-name."
-            if not self._started and not hello.own_data:
+            if not self.started and not hello.own_data:
                 raise RunFailedError(reason)
             self._greetings.put_off(node, f"node {node} cannot take part for now: {reason}", RETRY_AFTER)
         elif self.clients and (reason := difference(hello, self.reference)):
-            if not self._started:
+            if not self.started:
                 raise RunFailedError(reason)
             self._greetings.refuse(node, reason, f"node {node} is refused: {reason}", BROKEN_RETRY_AFTER)
         elif hello.own_data and (reason := misfit(hello, self.settings, self._spec)):
@@ -297,32 +278,10 @@ class Roster:
         known = self.clients.get(hello.name)
         if known is None:
             self.clients[hello.name] = Client(node, hello)
-            if self._started:
+            if self.started:
                 logger.info("%s joins", hello.name)
             return
         if known.node_id != node or hello.name in self._silent:
             logger.info("%s is back", hello.name)
         known.node_id, known.hello = node, hello
         self._silent.pop(hello.name, None)
-
-    def _state(self, needed: int) -> str:
-        here, refused = [client.name for client in self.online()], self._greetings.refused
-        text = f"{len(here)} of {needed} clients are ready" + (f" ({few(here, SHOWN)})" if here else "")
-        if starting := len(self._online & self._greetings.waiting - set(self.by_node()) - set(refused)):
-            text += f", {starting} more are starting"
-        reasons = sorted(refused[node] for node in self._online & set(refused))
-        return text + (f", {len(reasons)} cannot take part ({few(reasons, SHOWN)})" if reasons else "")
-
-    def _too_few(self, needed: int) -> str:
-        missing = f" (missing: {few(self.missing(), SHOWN)})" if self.missing() else ""
-        return (
-            f"{self._state(needed)} after {self.settings.wait_timeout:g} s: start the missing ones{missing}, or raise "
-            "wait-timeout."
-        )
-
-    def _nobody_fits(self) -> str:
-        reasons = sorted({self._greetings.refused[node] for node in self._online})
-        return (
-            f"None of the {len(self._online)} connected clients can take part ({', '.join(reasons)}): their own logs "
-            f"say why; a simulation has as many nodes as clients take part, {self.settings.participants}."
-        )

@@ -2,6 +2,7 @@
 
 import csv
 import logging
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from pfedgp_core.errors import ConfigError, RunFailedError
 from pfedgp_core.exchange import CONFIG, HELLO
 from pfedgp_core.samples import input_statistics
 from server import roster as roster_module
+from server import waiting
 from server.artefacts import load_model
 from server.roster import Roster
 from tests.fakegrid import Tamper
@@ -172,6 +174,7 @@ def test_a_silent_site_costs_one_timeout_and_comes_back(
     grid.plan = {
         2: lambda: stopped.update(now=True),
         5: lambda: stopped.update(now=False),
+        6: lambda: time.sleep(1.0),  # longer than its last greeting lives
     }
     run = start(grid, OWN.replace(rounds=7, evaluate_every=7, round_timeout=1.0), tmp_path / "run")
     sampled = [record["sampled"] for record in run.records]
@@ -196,7 +199,7 @@ def test_failures_in_a_row_are_named_once(caplog: pytest.LogCaptureFixture) -> N
 def test_a_checkpoint_brings_back_the_federation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(roster_module, "RESUME_PATIENCE", 0.3)
+    monkeypatch.setattr(waiting, "RESUME_PATIENCE", 0.3)
     caplog.set_level(logging.INFO, "pfedgp")
     sites = three_image_sites(tmp_path)
     before = Roster(OWN)

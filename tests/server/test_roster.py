@@ -2,6 +2,7 @@
 
 import json
 import logging
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
 from pfedgp_core.exchange import CONFIG, HELLO
 from server import roster as roster_module
+from server import waiting
 from server.roster import Roster
 from tests.fakegrid import FakeGrid
 from tests.federation_run import SMALL, Run, start
@@ -45,13 +47,34 @@ def test_a_missing_client_ends_the_wait_with_the_names_of_those_present() -> Non
 
 
 def test_the_log_says_why_the_run_waits(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(roster_module, "WAITING_LOG_INTERVAL", 0.2)
+    monkeypatch.setattr(waiting, "WAITING_LOG_INTERVAL", 0.2)
     caplog.set_level(logging.INFO, "pfedgp")
     grid = FakeGrid(app, 5)
     grid.offline = {0, 3}
     with pytest.raises(RunFailedError):
         Roster(SMALL.replace(wait_timeout=0.6)).wait(grid)
     assert "waiting: 3 of 5 clients are ready (client-01, client-02, client-04)" in caplog.text
+
+
+def test_a_resumed_simulation_waits_for_all_however_slowly_they_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "RESUME_PATIENCE", 0.0)
+    settings = SMALL.replace(min_results=1, wait_timeout=0.6)
+    before = Roster(settings)
+    before.wait(FakeGrid(app, 5))
+    slow, after = FakeGrid(app, 5), Roster(settings.replace(wait_timeout=60.0))
+    slow.offline = {0, 1, 3}
+    threading.Timer(0.5, slow.offline.clear).start()
+    after.adopt_state(before.to_state())
+    after.wait(slow)
+    assert len(after.online()) == 5
+    slow.offline = {0, 1, 2, 3}
+    after.wait(slow)  # in later rounds min-results are enough, as they are without an interruption
+
+    never, after = FakeGrid(app, 5), Roster(settings)
+    never.offline = {3}
+    after.adopt_state(before.to_state())
+    with pytest.raises(RunFailedError, match=r"4 of 5 clients are ready .*missing: client-03"):
+        after.wait(never)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +98,7 @@ def test_a_malformed_greeting_is_no_client(field: dict) -> None:
 
 
 def test_a_wrong_number_of_nodes_is_found_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(roster_module, "BROKEN_PATIENCE", 0.2)
+    monkeypatch.setattr(waiting, "BROKEN_PATIENCE", 0.2)
     with pytest.raises(RunFailedError, match=r"None of the 2 connected clients.*ConfigError.*clients take part, 5"):
         Roster(SMALL.replace(wait_timeout=60.0)).wait(FakeGrid(app, 2))
 

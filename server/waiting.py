@@ -1,0 +1,91 @@
+"""How long a run waits for its clients, for which of them, and what it says meanwhile."""
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from flwr.serverapp import Grid
+
+from pfedgp_core.errors import RunFailedError
+from pfedgp_core.own_samples import few
+from server.messages import Poll
+
+if TYPE_CHECKING:
+    from server.roster import Roster
+
+__all__ = ["BROKEN_PATIENCE", "RESUME_PATIENCE", "WAITING_LOG_INTERVAL", "wait_for_clients"]
+
+logger = logging.getLogger("pfedgp.server")
+
+# Seconds after which a federation in which no connected client can take part is not worth waiting for.
+BROKEN_PATIENCE = 10.0
+WAITING_LOG_INTERVAL = 20.0
+# Seconds that a resumed run waits for all sites that were connected when its checkpoint was written.
+RESUME_PATIENCE = 90.0
+SHOWN = 10  # names in a sentence
+
+
+def wait_for_clients(roster: "Roster", grid: Grid) -> None:
+    """Refresh a roster until enough clients are there; see ``Roster.wait``."""
+    settings, start = roster.settings, time.monotonic()
+    poll, next_log, unusable_since = Poll(), start + WAITING_LOG_INTERVAL / 5, None
+    while True:
+        roster.refresh(grid)
+        needed, now = _needed(roster), time.monotonic()
+        if len(roster.online()) >= needed and _awaited_are_here(roster, now - start):
+            return
+        unusable = not roster.started and bool(roster.connected) and roster.connected <= set(roster.refusals)
+        unusable_since = (unusable_since or now) if unusable else None
+        if unusable_since and now - unusable_since > BROKEN_PATIENCE:
+            raise RunFailedError(_nobody_fits(roster))
+        if now - start > settings.wait_timeout:
+            raise RunFailedError(_too_few(roster, needed))
+        if now >= next_log:
+            missing = f"; missing: {few(roster.missing(), SHOWN)}" if roster.missing() else ""
+            logger.info("waiting: %s%s", _state(roster, needed), missing)
+            next_log = now + WAITING_LOG_INTERVAL
+        poll.sleep(settings.wait_timeout)
+
+
+def _needed(roster: "Roster") -> int:
+    settings, simulated = roster.settings, bool(roster.clients) and not roster.own_data
+    # A simulation goes on with the very same clients, or its numbers would be others than without the interruption.
+    if simulated and (roster.awaited or not roster.started):
+        return settings.participants
+    if roster.started:
+        return settings.min_results
+    return (settings.min_clients if roster.own_data else 0) or settings.clients_per_round
+
+
+def _awaited_are_here(roster: "Roster", waited: float) -> bool:
+    """Whether nobody is waited for any more after a resume."""
+    roster.awaited -= {client.name for client in roster.online()}
+    if roster.awaited and roster.own_data and waited > min(RESUME_PATIENCE, roster.settings.wait_timeout / 2):
+        logger.warning("going on without %s", ", ".join(sorted(roster.awaited)))
+        roster.awaited = set()
+    return not roster.awaited
+
+
+def _state(roster: "Roster", needed: int) -> str:
+    here, refusals = [client.name for client in roster.online()], roster.refusals
+    text = f"{len(here)} of {needed} clients are ready" + (f" ({few(here, SHOWN)})" if here else "")
+    if starting := roster.starting():
+        text += f", {starting} more are starting"
+    reasons = sorted(refusals.values())
+    return text + (f", {len(reasons)} cannot take part ({few(reasons, SHOWN)})" if reasons else "")
+
+
+def _too_few(roster: "Roster", needed: int) -> str:
+    missing = f" (missing: {few(roster.missing(), SHOWN)})" if roster.missing() else ""
+    return (
+        f"{_state(roster, needed)} after {roster.settings.wait_timeout:g} s: start the missing ones{missing}, or raise "
+        "wait-timeout."
+    )
+
+
+def _nobody_fits(roster: "Roster") -> str:
+    reasons = sorted(set(roster.refusals.values()))
+    return (
+        f"None of the {len(roster.connected)} connected clients can take part ({', '.join(reasons)}): their own logs "
+        f"say why; a simulation has as many nodes as clients take part, {roster.settings.participants}."
+    )
