@@ -22,13 +22,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from pfedgp_core.builtin_samples import builtin_samples
 from pfedgp_core.class_ids import to_split, to_targets
 from pfedgp_core.config import Settings
 from pfedgp_core.data_spec import DataSpec, normal_class, parse_shape, union_of_classes
 from pfedgp_core.datasets import DATASETS, ClientData, TensorSplit
 from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.kept_split import PARTS, assign_parts, keep_split, rows_by_part
-from pfedgp_core.own_data import builtin_samples, fingerprint, read_splits, split_paths
+from pfedgp_core.own_data import fingerprint, read_splits, split_paths
 from pfedgp_core.own_samples import Samples, shape_text
 from pfedgp_core.samples import Split, input_moments, normalised
 

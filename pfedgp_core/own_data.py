@@ -7,7 +7,7 @@ folder                                 a folder of images per class
 ``.npz``                               ``inputs`` (or images, x, features), ``labels`` (or y), optional ``class_names``
 ``.csv``                               a line of column names, a row per sample, a column for the class
 ``.parquet``, ``.pq``                  the same
-name of a built-in data set            digits, cifar10, cifar100, cinic10, diabetes (see `builtin_samples`)
+name of a built-in data set            digits, cifar10, cifar100, cinic10, diabetes (see `pfedgp_core.builtin_samples`)
 folder with ``train`` and, optionally  any of these per split: folders, or files such as ``train.npz``
 ``validation`` and ``test``
 =====================================  =================================================================================
@@ -17,17 +17,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pfedgp_core.array_file import load_npz
+from pfedgp_core.builtin_samples import builtin_samples
 from pfedgp_core.class_ids import map_classes, to_targets
 from pfedgp_core.data_check import DataReport, note_repeated, report_on
-from pfedgp_core.datasets import DATASETS, load_dataset
+from pfedgp_core.datasets import DATASETS
 from pfedgp_core.errors import ConfigError, DataError
-from pfedgp_core.image_folder import fit_arrays, has_images, load_image_folder
-from pfedgp_core.own_samples import Findings, Samples, Wanted, input_digests, shape_text
+from pfedgp_core.image_folder import has_images, load_image_folder
+from pfedgp_core.own_samples import Findings, Samples, Wanted, shape_text
 from pfedgp_core.tables import load_csv, load_parquet
 
 __all__ = [
     "Samples",
-    "builtin_samples",
     "check_data",
     "fingerprint",
     "read_samples",
@@ -36,7 +36,6 @@ __all__ = [
 ]
 
 SPLITS = ("train", "validation", "test")
-_WITHOUT_FILES = ("digits", "diabetes")
 _SPLIT_NAMES = {
     "train": "train",
     "validation": "validation",
@@ -118,42 +117,6 @@ def read_splits(
         split: read_samples(part, input_shape=input_shape, resize=resize, label_column=label_column)
         for split, part in (split_paths(Path(path).expanduser()) or {"train": Path(path)}).items()
     }
-
-
-def builtin_samples(name: str, root: str = "", input_shape: tuple[int, ...] | None = None) -> dict[str, Samples]:
-    """The parts of a built-in data set, as if they were a site's own.
-
-    Parameters
-    ----------
-    name : str
-        One of ``DATASETS``.
-    root : str
-        Folder of a data set that has files.
-    input_shape : tuple of int, optional
-        Shape to which images are resized.
-
-    Raises
-    ------
-    ConfigError
-        A folder for a data set that needs none.
-    DataError
-        The files are missing or damaged, or the inputs cannot be brought to the shape.
-    """
-    if root and name in _WITHOUT_FILES:
-        raise ConfigError(f"The data set {name!r} needs no files: leave out data-root = {root!r}.")
-    dataset = load_dataset(name, root)
-    parts = {}
-    for part, split in dataset.splits().items():
-        names = dataset.class_names
-        labels = [names[label] for label in split.labels.tolist()] if names else map(repr, split.labels.tolist())
-        findings = Findings()
-        images = split.inputs.ndim == 4
-        inputs = fit_arrays(split.inputs, Wanted(input_shape, resize=True), findings) if images else split.inputs
-        if inputs is None:
-            raise DataError(findings.problems[0])
-        ids = tuple(str(i + 1) for i in range(len(split)))
-        parts[part] = Samples(inputs, ids, tuple(labels), digests=input_digests(split.inputs))
-    return parts
 
 
 def fingerprint(path: str | Path) -> tuple[tuple[str, int, int], ...]:

@@ -8,18 +8,25 @@ from typing import BinaryIO
 
 from pfedgp_core.errors import ArtefactError
 
-__all__ = ["write_whole"]
+__all__ = ["CannotWriteError", "explained", "folder_to_disk", "to_disk", "write_whole"]
+
+
+class CannotWriteError(ArtefactError):
+    """The file system refused; `what` names path and reason, without the remedy, for those who know a better one."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what}: {remedy}")
+        self.what = what
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def explained(path: Path) -> Iterator[None]:
     """Turn a failure of the file system into an ArtefactError that names the path and the remedy."""
     try:
         yield
     except OSError as error:
-        raise ArtefactError(
-            f"Cannot write {path} ({error.strerror or error}): make room and rights there, or choose another folder."
-        ) from error
+        what = f"Cannot write {path} ({error.strerror or error})"
+        raise CannotWriteError(what, "make room and rights there, or choose another folder.") from error
     except UnicodeEncodeError as error:
         raise ArtefactError(f"Cannot write {path}: {error.object!r} is not valid text, rename it.") from error
 
@@ -32,29 +39,30 @@ def write_whole(path: Path, content: str | bytes) -> None:
     ArtefactError
         The file cannot be written; the former content, if any, is still there.
     """
-    with _explained(path):
+    with explained(path):
         path = path.resolve()  # through a link, the file it stands for is replaced and not the link
         if path.exists() and not path.is_file():
             raise ArtefactError(f"{path} is no regular file, so it cannot be replaced: give the path of a file.")
     partial = path.with_name(f".{path.name}.partial")
-    with _explained(path):
+    with explained(path):
         try:
             with partial.open("wb") as file:
                 file.write(content.encode() if isinstance(content, str) else content)
-                _to_disk(file)
+                to_disk(file)
             os.replace(partial, path)
         except BaseException:
             partial.unlink(missing_ok=True)
             raise
-        _folder_to_disk(path.parent)
+        folder_to_disk(path.parent)
 
 
-def _to_disk(file: BinaryIO) -> None:
+def to_disk(file: BinaryIO) -> None:
+    """Make what was written to a file outlast a power failure."""
     file.flush()
     os.fsync(file.fileno())
 
 
-def _folder_to_disk(folder: Path) -> None:
+def folder_to_disk(folder: Path) -> None:
     """Make a new name outlast a power failure."""
     handle = os.open(folder, os.O_RDONLY)
     try:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pfedgp_core.errors import ArtefactError
+from pfedgp_core.whole_file import folder_to_disk, to_disk
 
 __all__ = ["recover_folder", "write_folder"]
 
@@ -41,8 +42,7 @@ def write_folder(path: Path, files: Mapping[str, bytes], replace: bool = False) 
         for name, content in files.items():
             with (draft / name).open("wb") as file:
                 file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
+                to_disk(file)
         _swap(draft, path, former)
     except (OSError, shutil.Error) as error:
         raise _cannot(path, error) from error
@@ -73,13 +73,7 @@ def _swap(draft: Path, path: Path, former: Path) -> None:
         except BaseException:
             os.rename(former, path)
             raise
-    handle = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass  # some network file systems cannot sync a folder
-    finally:
-        os.close(handle)
+    folder_to_disk(path.parent)
 
 
 def _refuse(path: Path, replace: bool) -> None:

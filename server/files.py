@@ -1,59 +1,13 @@
-"""Writing files so that a crash or a full disk leaves the former content whole, and says so in one sentence."""
+"""The ways in which the files of a run are written, so that a crash or a full disk leaves what was there whole."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
+from pfedgp_core import whole_file
 from pfedgp_core.errors import ArtefactError
+from pfedgp_core.whole_file import CannotWriteError, explained, folder_to_disk, write_whole
 
 __all__ = ["CannotWriteError", "append_line", "explained", "is_partial", "truncate_lines", "write_new", "write_whole"]
-
-
-class CannotWriteError(ArtefactError):
-    """The file system refused; `what` names path and reason, without the remedy, for those who know a better one."""
-
-    def __init__(self, what: str, remedy: str) -> None:
-        super().__init__(f"{what}: {remedy}")
-        self.what = what
-
-
-@contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Turn a failure of the file system into an ArtefactError that names the path and the remedy."""
-    try:
-        yield
-    except OSError as error:
-        what = f"Cannot write {path} ({error.strerror or error})"
-        raise CannotWriteError(what, "make room and rights there, or choose another folder.") from error
-    except UnicodeEncodeError as error:
-        raise ArtefactError(f"Cannot write {path}: {error.object!r} is not valid text, rename it.") from error
-
-
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Create or replace a file in one step: its name stands for the whole former or the whole new content.
-
-    Raises
-    ------
-    ArtefactError
-        The file cannot be written; the former content, if any, is still there.
-    """
-    with explained(path):
-        path = path.resolve()  # through a link, the file it stands for is replaced and not the link
-        if path.exists() and not path.is_file():
-            raise ArtefactError(f"{path} is no regular file, so it cannot be replaced: give the path of a file.")
-    partial = path.with_name(f".{path.name}.partial")
-    with explained(path):
-        try:
-            with partial.open("wb") as file:
-                file.write(content.encode() if isinstance(content, str) else content)
-                _to_disk(file)
-            os.replace(partial, path)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
-        _folder_to_disk(path.parent)
 
 
 def write_new(path: Path, text: str) -> bool:
@@ -69,7 +23,7 @@ def write_new(path: Path, text: str) -> bool:
         try:
             with partial.open("wb") as file:
                 file.write(text.encode())
-                _to_disk(file)
+                whole_file.to_disk(file)
             try:
                 os.link(partial, path)
             except FileExistsError:
@@ -80,7 +34,7 @@ def write_new(path: Path, text: str) -> bool:
                 os.replace(partial, path)
         finally:
             partial.unlink(missing_ok=True)
-        _folder_to_disk(path.parent)
+        folder_to_disk(path.parent)
     return True
 
 
@@ -95,7 +49,7 @@ def append_line(path: Path, line: str) -> None:
         end = file.seek(0, os.SEEK_END)
         try:
             file.write(line.encode() + b"\n")
-            _to_disk(file)
+            whole_file.to_disk(file)
         except OSError:
             os.truncate(path, end)
             raise
@@ -118,22 +72,5 @@ def truncate_lines(path: Path, lines: int) -> list[str]:
         if end < len(content):
             with path.open("r+b") as file:
                 file.truncate(end)
-                _to_disk(file)
+                whole_file.to_disk(file)
     return [line.decode("utf-8", "replace") for line in kept]
-
-
-def _to_disk(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def _folder_to_disk(folder: Path) -> None:
-    """Make a new name outlast a power failure."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    except OSError:
-        # Some network file systems cannot sync a folder; the content itself is on disk already.
-        pass
-    finally:
-        os.close(handle)

@@ -11,6 +11,7 @@ from unittest import mock
 
 from flwr.app import Message
 
+from pfedgp_core import whole_file
 from pfedgp_core.exchange import CONFIG, ROUND
 from server import files
 from tests.fakegrid import Tamper
@@ -83,8 +84,8 @@ def dies_at_step(number: int) -> Any:
 
 
 def _watched(check: Callable[[str, Path, bool], None]) -> Any:
-    """Call `check` with step, path and whether it is over, before and after each step of `server.files`."""
-    real = {"to-disk": files._to_disk, "replace": os.replace, "link": os.link}
+    """Call `check` with step, path and whether it is over, before and after each step of writing a file."""
+    real = {"to-disk": whole_file.to_disk, "replace": os.replace, "link": os.link}
 
     def to_disk(file: Any) -> None:
         path = Path(file.name)
@@ -101,8 +102,8 @@ def _watched(check: Callable[[str, Path, bool], None]) -> Any:
 
         return move
 
-    patched = mock.patch.multiple(files.os, replace=moving("replace"), link=moving("link"))
-    stack = mock.patch.object(files, "_to_disk", to_disk)
+    patched = mock.patch.multiple(os, replace=moving("replace"), link=moving("link"))
+    stack = mock.patch.object(whole_file, "to_disk", to_disk)
 
     class Both:
         def __enter__(self) -> None:

@@ -11,8 +11,8 @@ from unittest import mock
 
 import pytest
 
+from pfedgp_core import whole_file
 from pfedgp_core.errors import ArtefactError
-from server import files
 from tests.federation_run import Run, federate, resume
 from tests.killed import finished
 from tests.uninterrupted import MODES, SETTINGS, same, uninterrupted, without_pictures
@@ -26,14 +26,14 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def no_room(name: str) -> Any:
     """A context in which the disk is full when a file whose path holds `name` is written."""
-    real = files._to_disk
+    real = whole_file.to_disk
 
     def full(file: Any) -> None:
         if name in file.name:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         real(file)
 
-    return mock.patch.object(files, "_to_disk", full)
+    return mock.patch.object(whole_file, "to_disk", full)
 
 
 @pytest.mark.parametrize("deployed", MODES.values(), ids=MODES)
