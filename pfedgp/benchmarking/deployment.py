@@ -26,7 +26,7 @@ from pfedgp_core.errors import RunFailedError
 
 __all__ = ["DeployedCase", "measure"]
 
-IDLE_SECONDS = 40.0
+IDLE_SECONDS = 30.0
 STOCK_ROUNDS = 8
 WARM_ROUNDS = 3
 SAMPLES_PER_CLASS = 8
