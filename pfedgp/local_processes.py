@@ -14,50 +14,24 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pfedgp import __version__
+from pfedgp.operator.app_bundle import app_files
 from pfedgp.simulate import QUIET
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
-from server.settings_file import dump_settings
 
 __all__ = ["LocalFlower", "flower_program", "free_ports", "write_app"]
 
 CONNECTION = "local"
-PACKAGES = ("client", "pfedgp_core", "server")
 START_TIMEOUT = 60.0
 STOP_TIMEOUT = 15.0
-APP = f"""\
-[build-system]
-requires = ["setuptools>=77"]
-build-backend = "setuptools.build_meta"
-
-[project]
-name = "pfedgp"
-version = "{__version__}"
-description = "pFedGP on the loopback interface"
-license = "Apache-2.0"
-dependencies = ["flwr"]
-
-[tool.flwr.app]
-publisher = "pfedgp"
-
-[tool.flwr.app.components]
-serverapp = "server.server_app:app"
-clientapp = "client.client_app:app"
-
-"""
 
 
 def write_app(folder: Path, settings: Settings, out: Path) -> None:
     """Write the installed apps as a directory that ``flwr run`` takes, with `settings` as its run config."""
-    root = Path(__file__).resolve().parent.parent
-    for package in PACKAGES:
-        shutil.copytree(root / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
-    table = "tool.flwr.app.config"
-    config = dump_settings(settings, table)
-    header = f"[{table}]\n"
-    config = config.replace(header, f"{header}out = {json.dumps(str(out))}\n", 1)
-    (folder / "pyproject.toml").write_text(APP + config, encoding="utf-8")
+    for name, content in app_files(settings.to_run_config() | {"out": str(out)}).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
 
 
 class LocalFlower:

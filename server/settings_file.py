@@ -8,7 +8,7 @@ from typing import Any
 from pfedgp_core.config import Settings, describe
 from pfedgp_core.errors import ConfigError
 
-__all__ = ["dump_settings", "read_settings_file"]
+__all__ = ["dump_settings", "read_settings_file", "toml_value"]
 
 _COMMENT_COLUMN = 32
 
@@ -38,7 +38,7 @@ def dump_settings(settings: Settings, table: str = "") -> str:
         if group != open_group:
             lines += ["", f"[{table}.{group}]" if table else f"[{group}]"]
             open_group = group
-        lines.append(f"{name} = {_toml_value(values[key])}".ljust(_COMMENT_COLUMN) + f" # {text}")
+        lines.append(f"{name} = {toml_value(values[key])}".ljust(_COMMENT_COLUMN) + f" # {text}")
     return "\n".join(lines) + "\n"
 
 
@@ -63,6 +63,16 @@ def read_settings_file(path: Path) -> dict[str, Any]:
     return _flatten(document)
 
 
+def toml_value(value: int | float | str | bool) -> str:
+    """Return a value as it is written in TOML."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        # A JSON string is a TOML string, but for DEL, which only TOML wants escaped.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return repr(value)
+
+
 def _flatten(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in table.items():
@@ -71,12 +81,3 @@ def _flatten(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             flat[prefix + name] = value
     return flat
-
-
-def _toml_value(value: int | float | str | bool) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        # A JSON string is a TOML string, but for DEL, which only TOML wants escaped.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return repr(value)

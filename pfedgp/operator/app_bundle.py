@@ -1,13 +1,13 @@
 """The app as a Flower bundle, built from the installed packages, with the keys of a run's config and nothing else."""
 
 import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pfedgp import __version__
 from pfedgp_core.errors import RunFailedError
+from server.settings_file import toml_value
 
 __all__ = ["app_files", "build_bundle"]
 
@@ -43,7 +43,7 @@ def app_files(defaults: Mapping[str, Any]) -> dict[str, bytes]:
         for package in PACKAGES
         for path in sorted((root / package).rglob("*.py"))
     }
-    config = "".join(f"{key} = {json.dumps(value)}\n" for key, value in defaults.items())
+    config = "".join(f"{key} = {toml_value(value)}\n" for key, value in defaults.items())
     return files | {"pyproject.toml": (APP + config).encode()}
 
 
