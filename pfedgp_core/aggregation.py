@@ -8,7 +8,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
 from pfedgp_core.robust import median, trim_count, trimmed_mean
 
-__all__ = ["average", "combine", "implausible_updates"]
+__all__ = ["average", "combine", "implausible_updates", "update_norms"]
 
 
 def combine(settings: Settings, sent: np.ndarray, vectors: Sequence[np.ndarray], counts: Sequence[int]) -> np.ndarray:
@@ -120,8 +120,8 @@ def _normalised(weights: Sequence[float] | None, n: int) -> np.ndarray:
     return array / array.sum()
 
 
-def implausible_updates(sent: np.ndarray, vectors: Sequence[np.ndarray], multiple: float) -> list[int]:
-    """Find updates that no local training explains: finite, and large enough to destroy an average.
+def update_norms(sent: np.ndarray, vectors: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the norm of each update, float64 [n].
 
     Parameters
     ----------
@@ -129,6 +129,24 @@ def implausible_updates(sent: np.ndarray, vectors: Sequence[np.ndarray], multipl
         The vector that the clients started from.
     vectors : sequence of ndarray [size]
         What they sent back.
+    """
+    norms = np.empty(len(vectors))
+    for i, vector in enumerate(vectors):
+        delta = vector.astype(np.float64)
+        delta -= sent
+        norms[i] = np.square(delta, out=delta).sum()  # numpy's own sum, which is the same for any number of threads
+    return np.sqrt(norms)
+
+
+def implausible_updates(sent: np.ndarray, norms: np.ndarray, multiple: float) -> list[int]:
+    """Find updates that no local training explains: finite, and large enough to destroy an average.
+
+    Parameters
+    ----------
+    sent : ndarray [size]
+        The vector that the clients started from.
+    norms : ndarray [n]
+        Of the updates: see `update_norms`.
     multiple : float
         An update is implausible whose norm is above this multiple of the round's median norm (where there are at
         least three to compare), or 1000 times the norm of the whole model.
@@ -136,9 +154,8 @@ def implausible_updates(sent: np.ndarray, vectors: Sequence[np.ndarray], multipl
     Returns
     -------
     list of int
-        Positions in `vectors`.
+        Positions in `norms`.
     """
-    norms = np.array([np.linalg.norm(v.astype(np.float64) - sent) for v in vectors])
     limit = 1000.0 * max(1.0, float(np.linalg.norm(sent.astype(np.float64))))
     if len(norms) >= 3:
         limit = min(limit, multiple * max(float(np.median(norms)), 1e-6))

@@ -44,6 +44,7 @@ def round_record(
         "ok": len(training.replies.accepted),
         "failed": dict(training.replies.failed),
         "train_loss": training.loss,
+        "update_norm": training.update_norm,
         **{f"validation_{key}": None for key in report.validation},
         "validation_failed": {},
         "best": False,

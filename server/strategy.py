@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.common.constant import ErrorCode
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
-from pfedgp_core.aggregation import combine, implausible_updates
+from pfedgp_core.aggregation import combine, implausible_updates, update_norms
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
 from pfedgp_core.exchange import EVALUATE, OK, ROUND, SPLIT, STATUSES, TRAIN, EvaluateReply, TrainReply
@@ -31,10 +32,19 @@ WITH_UPDATE = "with its update: "  # why an evaluation is missing whose train re
 
 @dataclass
 class Training:
-    """What came of the last train requests."""
+    """What came of the last train requests.
+
+    Attributes
+    ----------
+    asked : list
+    replies : Checked
+    update_norm : float or None
+        Median norm of the usable updates; None where there is none, or where they hold more noise than update.
+    """
 
     asked: list[Asked] = field(default_factory=list)
     replies: Checked[TrainReply] = field(default_factory=Checked)
+    update_norm: float | None = None
 
     @property
     def loss(self) -> float | None:
@@ -148,8 +158,9 @@ class PFedGP(Strategy):
         checked = self._check(
             replies, self.training.asked, lambda m, c: read_train_reply(m, c.name, self.size, c.hello.n_train)
         )
-        self._refuse_implausible(checked)
+        norms = self._refuse_implausible(checked)
         self.training.replies = checked
+        self.training.update_norm = float(np.median(norms)) if len(norms) and self.settings.dp_noise == 0 else None
         self._tell_roster(checked)
         if self.evaluation.split:
             self.aggregate_evaluate(server_round - 1, replies)
@@ -195,13 +206,15 @@ class PFedGP(Strategy):
         pooled = self.evaluation.metrics
         return MetricRecord({k: v for k, v in pooled.items() if v is not None}) if pooled["n"] else None
 
-    def _refuse_implausible(self, checked: Checked[TrainReply]) -> None:
-        """Move replies whose update would drown all others from the usable ones to the failed ones."""
+    def _refuse_implausible(self, checked: Checked[TrainReply]) -> np.ndarray:
+        """Move replies whose update would drown all others to the failed ones; returns the norms of those that stay."""
         updates = {name: a.vector for name, a in checked.accepted.items() if a.vector is not None}
-        names = list(updates)
-        for i in implausible_updates(self._sent, list(updates.values()), self.settings.max_update_norm):
+        names, norms = list(updates), update_norms(self._sent, list(updates.values()))
+        refused = implausible_updates(self._sent, norms, self.settings.max_update_norm)
+        for i in refused:
             del checked.accepted[names[i]]
             checked.failed[names[i]] = "the update's norm is implausibly large"
+        return np.delete(norms, refused)
 
     def _tell_roster(self, checked: Checked) -> None:
         """Let the roster know who answered as it should, who did not, and who did not at all."""

@@ -204,7 +204,7 @@ def test_bad_replies_are_dropped_and_named_and_the_old_model_survives(reason: st
     settings = SMALL.replace(rounds=2, clients_per_round=5, max_failed_rounds=3)
     run = federate(settings, tmp_path / "run", BAD[reason])
     for record in run.records:
-        assert record["ok"] == 0
+        assert record["ok"] == 0 and record["update_norm"] is None
         assert sorted(record["failed"]) == [f"client-0{i}" for i in range(5)]
         assert all(reason in text for text in record["failed"].values())
     assert run.model("final").tobytes() == initial_model().tobytes()
@@ -226,6 +226,8 @@ def test_one_bad_reply_leaves_the_average_of_the_others(value: float, reason: st
     run = federate(SMALL.replace(rounds=1, clients_per_round=5), tmp_path / "run", tamper)
     assert list(run.records[0]["failed"]) == ["client-03"] and reason in run.records[0]["failed"]["client-03"]
     assert len(updates) == 4
+    norms = [np.linalg.norm(update.astype(np.float64) - initial_model()) for update in updates]
+    assert run.records[0]["update_norm"] == pytest.approx(np.median(norms), rel=1e-9)
     assert np.allclose(run.model("final"), np.mean(updates, axis=0, dtype=np.float64), rtol=0, atol=1e-7)
 
 

@@ -37,7 +37,8 @@ class Wiretap:
 
 def test_updates_leave_clipped_and_noised_and_without_a_loss(tmp_path: Path) -> None:
     plain, private = Wiretap(), Wiretap()
-    federate(PRIVATE.replace(rounds=1, dp_noise=0.0), tmp_path / "plain", plain)
+    (record,) = federate(PRIVATE.replace(rounds=1, dp_noise=0.0), tmp_path / "plain", plain).records
+    assert record["update_norm"] == pytest.approx(np.median(plain.norms), rel=1e-9)
     run = federate(PRIVATE.replace(rounds=1), tmp_path / "private", private)
     size, deviation = private.updates[0].size, 0.25
     # The clip of 0.5 vanishes beside the noise: the norms are those of the noise alone, within six deviations.
@@ -47,7 +48,7 @@ def test_updates_leave_clipped_and_noised_and_without_a_loss(tmp_path: Path) -> 
     told = {"n_train", "steps"}
     for metrics in private.metrics:
         assert {key for key in metrics if not key.startswith("seconds.")} == told and metrics["steps"] == 1
-    assert [record["train_loss"] for record in run.records] == [None]
+    assert [(record["train_loss"], record["update_norm"]) for record in run.records] == [(None, None)]
     assert run.summary["status"] == "completed" and run.summary["failed_replies"] == 0
 
 
