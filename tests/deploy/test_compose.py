@@ -269,15 +269,15 @@ def test_accuracy_is_that_of_the_simulation_and_results_are_on_the_host(project:
 def test_client_killed_in_a_round_and_another_cut_off(project: Project) -> None:
     """The killed one costs its round, and comes back; the one without network for 15 s loses nothing."""
     run = runner(
-        *(project, "run", "--rounds", "8", "--local-epochs", "20", "--out", "/state/runs/faults"),
+        *(project, "run", "--rounds", "12", "--local-epochs", "20", "--out", "/state/runs/faults"),
         *("--set", "round-timeout=120", "--set", "evaluate-every=1"),
     )
-    run.wait_for(r"^round +1/8 ")
+    run.wait_for(r"^round +1/12 ")
     time.sleep(1)
     docker("kill", project.container("client-02"))
     print(f"{time.strftime('%T')} killed client-02")
     docker("start", project.container("client-02"))
-    run.wait_for(r"^round +3/8 ")
+    run.wait_for(r"^round +3/12 ")
     cut, network = project.container("client-01"), f"{project.name}_fleet"
     docker("network", "disconnect", network, cut)
     print(f"{time.strftime('%T')} client-01 cut off")
@@ -285,8 +285,9 @@ def test_client_killed_in_a_round_and_another_cut_off(project: Project) -> None:
     docker("network", "connect", "--alias", "client-01", network, cut)
     print(f"{time.strftime('%T')} client-01 connected again")
     assert run.end() == 0, run.text
+    # The killed one may return 65 s after its end, when its node is free again: in time for the last rounds.
     rounds = metrics(project.out / "faults")
-    assert [entry["round"] for entry in rounds] == list(range(1, 9))
+    assert [entry["round"] for entry in rounds] == list(range(1, 13))
     assert not rounds[0]["failed"]
     failed = {name for entry in rounds for name in entry["failed"]}
     assert "client-02" in failed and "client-00" not in failed
