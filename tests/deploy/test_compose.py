@@ -246,6 +246,12 @@ def test_every_service_has_its_own_secrets_only(project: Project) -> None:
         assert project.execute(service, "touch", "/opt/pfedgp/x").returncode != 0
 
 
+def test_operator_sees_server_and_sites(project: Project) -> None:
+    shown = project.compose("run", "--rm", "-T", "runner", "status")
+    assert "certificate valid until" not in shown  # the certificate is not the operator's to read
+    assert all(f"client-0{number}: connected" in shown for number in range(3)), shown
+
+
 def test_accuracy_is_that_of_the_simulation_and_results_are_on_the_host(project: Project, tmp_path: Path) -> None:
     began = time.monotonic()
     run = runner(project, "run", "--rounds", "20", "--seed", "0", "--out", "/state/runs/plain")
