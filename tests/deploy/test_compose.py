@@ -273,17 +273,17 @@ def test_accuracy_is_that_of_the_simulation_and_results_are_on_the_host(project:
 
 
 def test_client_killed_in_a_round_and_another_cut_off(project: Project) -> None:
-    """The killed one costs its round, and comes back; the one without network for 15 s loses nothing."""
+    """Each costs at most the rounds that it is away in, and is given work again."""
     run = runner(
-        *(project, "run", "--rounds", "12", "--local-epochs", "20", "--out", "/state/runs/faults"),
-        *("--set", "round-timeout=120", "--set", "evaluate-every=1"),
+        *(project, "run", "--rounds", "20", "--local-epochs", "20", "--out", "/state/runs/faults"),
+        *("--set", "round-timeout=75", "--set", "evaluate-every=1"),
     )
-    run.wait_for(r"^round +1/12 ")
+    run.wait_for(r"^round +1/20 ")
     time.sleep(1)
     docker("kill", project.container("client-02"))
     print(f"{time.strftime('%T')} killed client-02")
     docker("start", project.container("client-02"))
-    run.wait_for(r"^round +3/12 ")
+    run.wait_for(r"^round +3/20 ")
     cut, network = project.container("client-01"), f"{project.name}_fleet"
     docker("network", "disconnect", network, cut)
     print(f"{time.strftime('%T')} client-01 cut off")
@@ -293,11 +293,13 @@ def test_client_killed_in_a_round_and_another_cut_off(project: Project) -> None:
     assert run.end() == 0, run.text
     # The killed one may return 65 s after its end, when its node is free again: in time for the last rounds.
     rounds = metrics(project.out / "faults")
-    assert [entry["round"] for entry in rounds] == list(range(1, 13))
+    assert [entry["round"] for entry in rounds] == list(range(1, 21))
     assert not rounds[0]["failed"]
     failed = {name for entry in rounds for name in entry["failed"]}
     assert "client-02" in failed and "client-00" not in failed
-    assert len(rounds[-1]["failed"]) == 0
+    # An answer that is on its way when the network goes may be lost: Flower sends it in two steps.
+    assert sum("client-01" in entry["failed"] for entry in rounds) <= 1
+    assert rounds[-1]["ok"] == 3 and not rounds[-1]["failed"]
     with (project.out / "faults" / "clients.csv").open(newline="") as file:
         rows = {row["name"]: row for row in csv.DictReader(file)}
     assert set(rows) == {"client-00", "client-01", "client-02"}
