@@ -15,6 +15,8 @@ POOL=base=198.19.0.0/16,size=24
 export DEBIAN_FRONTEND=noninteractive
 
 say() { printf 'engine: %s\n' "$*"; }
+# A dockerd that has ended may stay as a zombie where nobody reaps it.
+alive() { [ "$(cat "/proc/$1/comm" 2>/dev/null)" = dockerd ] && ! grep -q '^State:.Z' "/proc/$1/status"; }
 running() { docker info >/dev/null 2>&1; }
 complete() { docker compose version >/dev/null 2>&1 && docker buildx version >/dev/null 2>&1; }
 
@@ -94,9 +96,9 @@ base_image() {
 down() {
     local pid
     pid=$(cat "$ENGINE_HOME/dockerd.pid" 2>/dev/null) || { say "none of ours runs"; return; }
-    if [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = dockerd ]; then kill "$pid"; fi
+    if alive "$pid"; then kill "$pid"; fi
     for _ in $(seq 120); do
-        if ! running; then break; fi
+        if ! alive "$pid"; then break; fi
         sleep 0.5
     done
     iptables-save | grep -vE 'DOCKER|docker0|[io] br-[0-9a-f]{12}' | iptables-restore
