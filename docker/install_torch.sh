@@ -11,7 +11,9 @@ if ls /wheels/torch-*.whl >/dev/null 2>&1; then
     fi
 elif [ "$TORCH_BUILD" = pypi ]; then
     pip install --only-binary :all: "torch==$TORCH" "torchvision==$TORCHVISION"
-else
-    pip install --only-binary :all: --index-url "https://download.pytorch.org/whl/$TORCH_BUILD" \
-        "torch==$TORCH" "torchvision==$TORCHVISION"
+elif ! pip install --only-binary :all: --retries 1 --index-url "https://download.pytorch.org/whl/$TORCH_BUILD" \
+    "torch==$TORCH" "torchvision==$TORCHVISION"; then
+    [ "$TORCH_BUILD" = cpu ] || exit 1
+    echo "download.pytorch.org gave no CPU build of torch: taking PyPI's, which is for CUDA and 5 GB larger." >&2
+    pip install --only-binary :all: "torch==$TORCH" "torchvision==$TORCHVISION"
 fi

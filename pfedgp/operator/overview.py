@@ -61,7 +61,8 @@ def printed(state: dict[str, Any]) -> list[str]:
 
 
 def _server(target: Target) -> dict[str, Any]:
-    record = target.state.server() if target.state else {}
+    # With --control the server may be elsewhere, and none have run on the state folder here.
+    record = target.state.server() if target.state and target.state.has_server() else {}
     processes = record.get("processes", {}) if target.here else {}
     known: dict[str, Any] = {
         "control_address": target.address,

@@ -144,6 +144,10 @@ class StateFolder:
             f"address = {json.dumps(record['control_address'])}\nroot-certificates = {json.dumps(record['ca'])}\n",
         )
 
+    def has_server(self) -> bool:
+        """Whether a server has run on this folder."""
+        return (self.path / "server.json").is_file()
+
     def server(self) -> dict[str, Any]:
         """Read ``server.json``.
 

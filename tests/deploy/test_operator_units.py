@@ -13,7 +13,9 @@ from pfedgp.cli import main
 from pfedgp.operator import certificates
 from pfedgp.operator.addresses import check_free, is_loopback, parse_address, reachable_as
 from pfedgp.operator.app_bundle import build_bundle
+from pfedgp.operator.connection import Target
 from pfedgp.operator.follow import Printed
+from pfedgp.operator.overview import _server
 from pfedgp.operator.server_checks import check_certificates
 from pfedgp.operator.sites import read_public_key
 from pfedgp.operator.state import StateFolder
@@ -200,3 +202,8 @@ def test_a_server_that_does_not_run_is_told_from_one_that_does_not_answer(
     with state.locked():
         assert main(["status", "--state", str(state.path)]) == 1
     assert "127.0.0.1:1 does not answer" in capsys.readouterr().err
+
+
+def test_the_overview_of_a_server_elsewhere_needs_no_server_here(tmp_path: Path) -> None:
+    target = Target("control:8000", tmp_path / "ca.crt", StateFolder(tmp_path), "", False)
+    assert _server(target)["fleet_address"] is None
