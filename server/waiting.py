@@ -42,7 +42,7 @@ def wait_for_clients(roster: "Roster", grid: Grid) -> None:
             raise RunFailedError(_too_few(roster, needed))
         if now >= next_log:
             missing = f"; missing: {few(roster.missing(), SHOWN)}" if roster.missing() else ""
-            logger.info("waiting: %s%s", _state(roster, needed), missing)
+            logger.info("waiting: %s%s; %s", _state(roster, needed), missing, _prospect(roster, needed, now - start))
             next_log = now + WAITING_LOG_INTERVAL
         poll.sleep(settings.wait_timeout)
 
@@ -60,10 +60,31 @@ def _needed(roster: "Roster") -> int:
 def _awaited_are_here(roster: "Roster", waited: float) -> bool:
     """Whether nobody is waited for any more after a resume."""
     roster.awaited -= {client.name for client in roster.online()}
-    if roster.awaited and roster.own_data and waited > min(RESUME_PATIENCE, roster.settings.wait_timeout / 2):
+    if roster.awaited and roster.own_data and waited > _patience(roster):
         logger.warning("going on without %s", ", ".join(sorted(roster.awaited)))
         roster.awaited = set()
     return not roster.awaited
+
+
+def _patience(roster: "Roster") -> float:
+    return min(RESUME_PATIENCE, roster.settings.wait_timeout / 2)
+
+
+def _prospect(roster: "Roster", needed: int, waited: float) -> str:
+    """What happens next if nobody comes, when, and what the operator can do about it."""
+    settings, ready = roster.settings, len(roster.online())
+    if ready >= needed and roster.own_data:
+        return f"it goes on without the missing ones in {_duration(_patience(roster) - waited)}"
+    more = f"{needed - ready} more" if ready < needed else "the missing ones"
+    text = f"the run ends in {_duration(settings.wait_timeout - waited)} unless {more} can take part"
+    # The setting counts before round 1 alone, and every round needs min-results replies.
+    if roster.own_data and not roster.started and ready >= settings.min_results:
+        text += f"; to start with {ready}, stop it and run it again with --set min-clients={ready}"
+    return text
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{max(1, round(seconds))} s"
 
 
 def _state(roster: "Roster", needed: int) -> str:

@@ -226,6 +226,25 @@ def test_too_few_sites_end_the_wait_with_their_names(tmp_path: Path) -> None:
         roster.wait(grid)
 
 
+def test_the_log_says_how_long_a_run_waits_and_how_to_start_without_the_missing_sites(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "WAITING_LOG_INTERVAL", 0.2)
+    caplog.set_level(logging.INFO, "pfedgp")
+    grid, settings = OwnGrid(three_image_sites(tmp_path)), OWN.replace(wait_timeout=0.6, min_clients=5)
+    with pytest.raises(RunFailedError, match="3 of 5 clients are ready"):
+        Roster(settings).wait(grid)
+    assert "(ward-a, ward-b, ward-c); the run ends in 1 s unless 2 more can take part; to start with 3," in caplog.text
+    assert "--set min-clients=3" in caplog.text
+    Roster(settings.replace(min_clients=3)).wait(grid)  # so it does
+
+    caplog.clear()
+    with pytest.raises(RunFailedError, match="3 of 5 clients are ready"):
+        Roster(settings.replace(clients_per_round=4, min_results=4)).wait(grid)
+    assert "unless 2 more" in caplog.text
+    assert "--set" not in caplog.text  # no round would have min-results replies
+
+
 def test_a_site_whose_data_changed_presents_itself_anew(tmp_path: Path) -> None:
     sites = three_image_sites(tmp_path)
     grid, roster = OwnGrid(sites), Roster(OWN)
