@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Run until SIGTERM or Ctrl-C."""
-    from pfedgp.operator.addresses import parse_address
+    from pfedgp.operator.addresses import overlap, parse_address
     from pfedgp.operator.state import StateFolder, default_state
     from pfedgp.operator.superlink import Server, run_server, run_superexec
 
@@ -64,5 +64,10 @@ def main(args: argparse.Namespace) -> int:
         raise ConfigError("The server needs certificates: make them with pfedgp certs and give --certs DIR.")
     fleet = parse_address(args.fleet_address, "--fleet-address")
     control = parse_address(args.control_address, "--control-address")
+    if overlap(fleet, control):
+        raise ConfigError(
+            f"--fleet-address and --control-address are both on port {fleet[1]}: give the server two ports, as the "
+            f"defaults {FLEET} and {CONTROL} have."
+        )
     run_server(Server(state, certs, fleet, control, not args.no_database, args.only is None))
     return 0

@@ -7,7 +7,7 @@ import socket
 
 from pfedgp_core.errors import ConfigError, RunFailedError
 
-__all__ = ["check_free", "is_loopback", "is_open", "join", "parse_address", "reachable_as"]
+__all__ = ["check_free", "is_loopback", "is_open", "join", "overlap", "parse_address", "reachable_as"]
 
 
 def parse_address(text: str, option: str) -> tuple[str, int]:
@@ -41,6 +41,12 @@ def is_loopback(host: str) -> bool:
 def reachable_as(host: str) -> str:
     """The host under which this machine reaches a server that listens on `host`."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+
+
+def overlap(one: tuple[str, int], other: tuple[str, int]) -> bool:
+    """Whether only one of two servers, each at a host and port, could listen."""
+    hosts = {"127.0.0.1" if host == "localhost" else host for host in (one[0], other[0])}
+    return one[1] == other[1] and (len(hosts) == 1 or not hosts.isdisjoint({"0.0.0.0", "::"}))
 
 
 def check_free(host: str, port: int, option: str) -> None:

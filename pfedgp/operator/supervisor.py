@@ -20,6 +20,8 @@ LONGEST_PAUSE = 30.0
 SETTLED = 60.0
 STOP_TIMEOUT = 15.0
 LONGEST_LOG = 10_000_000
+STEADY = 1.0
+_NO_REASON = "EXPERIMENTAL: "  # in warnings that Flower prints at every start
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -46,6 +48,7 @@ class Program:
     started: float = field(default=0.0, init=False)
     next_start: float = field(default=0.0, init=False)
     pause: float = field(default=1.0, init=False)
+    log_start: int = field(default=0, init=False)
 
 
 class Supervisor:
@@ -69,21 +72,26 @@ class Supervisor:
         self._start(program)
 
     def wait(self, program: Program, ready: Callable[[], bool], seconds: float, stopped: Callable[[], bool]) -> None:
-        """Wait until a program does its work.
+        """Wait until a program does its work, and has done so for a moment.
 
         Raises
         ------
         RunFailedError
-            It ended, or was not ready in time; the text has the end of its log.
+            It ended, or was not ready in time; the text has the last error in its log.
         """
         deadline = time.monotonic() + seconds
+        steady: float | None = None
         assert program.process is not None
-        while not ready() and not stopped():
+        while not stopped():
+            now = time.monotonic()
+            steady = (steady or now) if ready() else None
+            if steady is not None and now - steady >= STEADY:
+                return
             code = program.process.poll()
             if code is not None:
-                raise RunFailedError(f"The {program.name} ended with exit code {code}: {self.tail(program)}")
-            if time.monotonic() > deadline:
-                raise RunFailedError(f"The {program.name} is not ready after {seconds:g} s: {self.tail(program)}")
+                raise RunFailedError(f"The {program.name} ended with exit code {code}: {self.reason(program)}")
+            if now > deadline:
+                raise RunFailedError(f"The {program.name} is not ready after {seconds:g} s: {self.reason(program)}")
             time.sleep(0.1)
 
     def check(self) -> bool:
@@ -99,7 +107,7 @@ class Supervisor:
                 if now - program.started > SETTLED:
                     program.pause = 1.0
                 how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
-                said = f": {self.tail(program)}" if code > 0 else ""
+                said = f": {self.reason(program)}" if code > 0 else ""
                 self.say(f"the {program.name} ended {how}; it starts again in {program.pause:g} s{said}")
                 program.process, program.next_start = None, now + program.pause
                 program.pause = min(2 * program.pause, LONGEST_PAUSE)
@@ -133,16 +141,20 @@ class Supervisor:
                     shutil.copyfile(path, path.with_suffix(".log.1"))
                     os.truncate(path, 0)
 
-    def tail(self, program: Program, lines: int = 4) -> str:
-        """The end of a program's log, on one line."""
-        text = (self.logs / f"{program.name}.log").read_text(encoding="utf-8", errors="replace")[-4000:]
-        plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
-        kept = [" ".join(line.split()) for line in plain.splitlines() if line.strip()]
-        return " | ".join(kept[-lines:]) or "no output"
+    def reason(self, program: Program) -> str:
+        """The last error in a program's log since it was started, or its last line where none names an error."""
+        content = (self.logs / f"{program.name}.log").read_bytes()
+        since = program.log_start if program.log_start <= len(content) else 0  # the log was shortened
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", content[since:].decode(errors="replace"))
+        lines = [" ".join(line.split()) for line in plain.splitlines() if line.strip() and _NO_REASON not in line]
+        errors = [line for line in lines if re.search(r"\bERROR\b|\w(Error|Exception): ", line)]
+        found = (errors or lines or ["no output"])[-1]
+        return re.sub(r"^([\dT:.Z-]+ )?ERROR ?(:|\[[\w.]+\]) ", "", found).rstrip(".") + "."
 
     def _start(self, program: Program) -> None:
         self.shorten_logs()
         with (self.logs / f"{program.name}.log").open("ab") as log:
+            program.log_start = log.tell()
             program.process = subprocess.Popen(
                 list(program.command),
                 env=dict(program.environment),

@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import sys
 import tomllib
 import zipfile
 from datetime import timedelta
@@ -11,7 +13,7 @@ import pytest
 
 from pfedgp.cli import main
 from pfedgp.operator import certificates
-from pfedgp.operator.addresses import check_free, is_loopback, parse_address, reachable_as
+from pfedgp.operator.addresses import check_free, is_loopback, overlap, parse_address, reachable_as
 from pfedgp.operator.app_bundle import build_bundle
 from pfedgp.operator.connection import Target
 from pfedgp.operator.follow import Printed
@@ -19,6 +21,7 @@ from pfedgp.operator.overview import _server
 from pfedgp.operator.server_checks import check_certificates
 from pfedgp.operator.sites import read_public_key
 from pfedgp.operator.state import StateFolder
+from pfedgp.operator.supervisor import Program, Supervisor
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, RunFailedError
 
@@ -45,6 +48,29 @@ def test_a_server_on_all_addresses_is_reached_on_the_loopback_one() -> None:
         *(True, True, True),
         *(False, False),
     ]
+
+
+def test_two_servers_on_one_port_need_different_hosts() -> None:
+    assert overlap(("0.0.0.0", 1), ("127.0.0.1", 1)) and overlap(("localhost", 1), ("127.0.0.1", 1))
+    assert not overlap(("0.0.0.0", 1), ("127.0.0.1", 2)) and not overlap(("192.0.2.1", 1), ("127.0.0.1", 1))
+
+
+def test_a_program_that_ends_as_it_starts_is_not_ready_and_its_last_error_is_told(tmp_path: Path) -> None:
+    (tmp_path / "superlink.log").write_text("ERROR : of an earlier start\n")
+    code = (
+        "import sys; print('\\x1b[93mWARNING\\x1b[0m :   EXPERIMENTAL: may change.');"
+        "print('2026-01-01T10:00:00.763Z ERROR [uvicorn.error] address already in use'); print('bye'); sys.exit(3)"
+    )
+    supervisor = Supervisor(tmp_path, lambda line: None)
+    program = Program("superlink", [sys.executable, "-c", code], os.environ, tmp_path)
+    supervisor.start(program)
+    try:
+        # Another program's answer on the port is not this one's.
+        with pytest.raises(RunFailedError) as failed:
+            supervisor.wait(program, lambda: program.process is not None and program.process.wait() == 3, 30, bool)
+    finally:
+        supervisor.stop()
+    assert str(failed.value) == "The superlink ended with exit code 3: address already in use."
 
 
 def test_an_address_of_another_machine_cannot_be_listened_on() -> None:
@@ -161,6 +187,7 @@ def test_the_secret_is_made_once_and_for_its_owner(tmp_path: Path) -> None:
         (["server", "--only", "superexec"], 2, "--runtime HOST:PORT"),
         (["server", "--only", "superexec", "--runtime", "a:1"], 2, "--ca FILE"),
         (["server", "--certs", "x", "--fleet-address", "9092"], 2, "HOST:PORT"),
+        (["server", "--certs", "x", "--control-address", "127.0.0.1:9092"], 2, "both on port 9092"),
         (["run", "--state", "nowhere"], 2, "No server has run on"),
         (["run", "--ca", "x"], 2, "--ca goes with --control"),
         (["run", "--control", "a", "--ca", "x"], 2, "HOST:PORT"),
