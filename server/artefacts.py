@@ -185,7 +185,8 @@ class RunFolder:
         folder = self.path / which
         with explained(folder):
             folder.mkdir(exist_ok=True)
-        write_whole(folder / "model.safetensors", to_safetensors({MODEL_KEY: vector.copy()}, metadata=header))
+        content = to_safetensors({MODEL_KEY: vector.copy()}, metadata=header)
+        write_whole(folder / "model.safetensors", _ordered(content))
         write_whole(folder / "meta.json", json.dumps(json.loads(header["meta"]), indent=2) + "\n")
 
     def write_partition(self, partition: Partitioned) -> None:
@@ -327,6 +328,18 @@ def _config(settings: Settings, run_info: Mapping[str, Any]) -> str:
 
 def _checksum(vector: np.ndarray) -> str:
     return hashlib.sha256(vector.tobytes()).hexdigest()
+
+
+def _ordered(content: bytes) -> bytes:
+    """The same safetensors file with its header in alphabetical order, so that equal models are equal files."""
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:end])
+    header = {
+        key: dict(sorted(header[key].items())) if key == "__metadata__" else header[key] for key in sorted(header)
+    }
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + content[end:]
 
 
 def _to_json(value: Any, what: str, indent: int | None = None) -> str:

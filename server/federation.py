@@ -109,6 +109,7 @@ class Federation:
         former = self.checkpoint
         if former is not None:
             self.roster.adopt_state(former.roster)
+            self.releases.cover({client.name: len(client.trained_in) for client in self.roster.all})
             self.round = former.round
             lines = truncate_lines(self.folder.path / "metrics.jsonl", former.lines)
             self.history = [read_record(line) for line in lines]

@@ -7,7 +7,7 @@ again because the run was killed and went on. So the requests are on disk before
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,23 @@ class Releases:
         names = list(clients)
         append_line(self.path, json.dumps({"round": server_round, "clients": names}))
         self.counts.update(names)
+
+    def cover(self, trained: Mapping[str, int]) -> None:
+        """Check that nothing is missing of a run that goes on, given how many updates of each client it has used.
+
+        Raises
+        ------
+        ArtefactError
+            The file lacks requests that were made, so that nobody knows what privacy is left.
+        """
+        if self.settings.dp_noise == 0:
+            return
+        short = [name for name, count in sorted(trained.items()) if self.counts[name] < count]
+        if short:
+            raise ArtefactError(
+                f"{self.path} is missing, or lacks requests to {', '.join(short[:5])}, so the epsilon of this run "
+                "cannot be stated: restore the file from a copy, or start a new run."
+            )
 
     def spent(self) -> dict[str, Any]:
         """Return what the summary says: an upper bound on every asked client's epsilon, and their delta."""

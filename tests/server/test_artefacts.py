@@ -253,3 +253,14 @@ def test_a_failing_picture_is_a_warning(
     assert "accuracy.png could not be made (RuntimeError: no fonts)" in caplog.text
     assert not (folder.path / "accuracy.png").exists()
     assert (folder.path / "reliability.png").stat().st_size > 1000
+
+
+def test_equal_models_are_equal_files(tmp_path: Path) -> None:
+    vector, files = np.arange(5, dtype=np.float32), set()
+    for i in range(8):  # the library orders the header by chance
+        run = RunFolder.create(tmp_path / str(i), Settings(), {})
+        run.save_model("best", vector, {"round": 3, "class_names": ["ä"]})
+        files.add((run.path / "best" / "model.safetensors").read_bytes())
+        loaded, meta = load_model(run.path / "best")
+        assert loaded.tobytes() == vector.tobytes() and meta["class_names"] == ["ä"]
+    assert len(files) == 1

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pfedgp_core.errors import ConfigError
+from pfedgp_core.errors import ArtefactError, ConfigError
 from pfedgp_core.exchange import TRAIN
 from pfedgp_core.privacy import spent
 from server import releases
@@ -32,6 +32,14 @@ def test_a_round_that_is_done_again_counts_twice(tmp_path: Path) -> None:
     assert run.summary["epsilon"] == {name: spent(PRIVATE, asked.count(name)) for name in sorted(set(asked))}
     assert run.summary["delta"] == PRIVATE.dp_delta
     assert max(map(asked.count, asked)) > 1
+
+
+def test_a_run_whose_requests_are_lost_does_not_go_on(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    killed(lambda: federate(PRIVATE, out, at_message(TRAIN, 3)))
+    (out / "releases.jsonl").unlink()
+    with pytest.raises(ArtefactError, match="epsilon of this run"):
+        resume(out)
 
 
 def test_without_noise_nothing_is_stated(tmp_path: Path) -> None:
