@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import httpx
+from flwr.common.constant import HEARTBEAT_PATIENCE
 from flwr.common.serde import user_config_from_proto, user_config_to_proto
 from flwr.proto.control_pb2 import (
     ListNodesRequest,
@@ -37,13 +38,18 @@ class UnreachableError(RunFailedError):
 
 @dataclass(frozen=True)
 class Node:
-    """A site as the SuperLink knows it: its registered name, and whether it is connected."""
+    """A site as the SuperLink knows it: its registered name, and whether it is connected.
+
+    A SuperLink that starts again takes a site for connected until its last sign of life, at `heard` in seconds since
+    the epoch, is long past.
+    """
 
     node_id: int
     name: str
     online: bool
     last_seen: str
     public_key: bytes
+    heard: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -121,6 +127,7 @@ class Control:
                     info.status == "online",
                     info.last_activated_at if info.status == "online" else info.last_deactivated_at,
                     info.public_key,
+                    info.online_until - HEARTBEAT_PATIENCE * info.heartbeat_interval,
                 )
                 for info in infos
                 if info.status != "unregistered"

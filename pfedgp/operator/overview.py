@@ -1,6 +1,7 @@
 """The state of a deployment at a glance: the server, its sites, its runs."""
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ def overview(target: Target) -> dict[str, Any]:
             latest.setdefault(run.folder, run)  # a run that was resumed has a folder of an earlier one
         return {
             "server": _server(target),
-            "sites": _sites(control),
+            "sites": _sites(target, control),
             "runs": [_run(target, run, latest[run.folder] is run) for run in runs],
         }
 
@@ -82,9 +83,16 @@ def _server(target: Target) -> dict[str, Any]:
     return known
 
 
-def _sites(control: Control) -> list[dict[str, Any]]:
+def _sites(target: Target, control: Control) -> list[dict[str, Any]]:
+    record = target.state.server() if target.state and target.here else {}
+    started = datetime.fromisoformat(record["started"]).timestamp() if "started" in record else 0.0
     return [
-        {"name": node.name, "id": str(node.node_id), "online": node.online, "since": node.last_seen}
+        {
+            "name": node.name,
+            "id": str(node.node_id),
+            "online": node.online and node.heard >= started,
+            "since": node.last_seen,
+        }
         for node in control.nodes()
     ]
 

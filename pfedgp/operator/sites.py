@@ -1,6 +1,7 @@
 """The sites of a deployment: registering their public keys, and telling who is connected."""
 
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,6 +39,8 @@ def read_public_key(path: Path) -> bytes:
 class SiteWatch:
     """A thread that registers the keys in a folder, also new ones, and says which sites come and go.
 
+    Make it before the SuperLink starts: what that has in its database from before is not taken for connected.
+
     Parameters
     ----------
     control : Control
@@ -52,6 +55,8 @@ class SiteWatch:
         self.control, self.folder, self.say = control, folder, say
         self._known: dict[Path, int] = {}
         self._online: set[str] = set()
+        self._before: set[str] = set()
+        self._since = time.time()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sites", daemon=True)
 
@@ -102,9 +107,16 @@ class SiteWatch:
             self.say(f"registered before: {', '.join(again)}")
 
     def _tell(self) -> None:
-        online = {node.name for node in self.control.nodes() if node.online}
+        nodes = [node for node in self.control.nodes() if node.online]
+        heard = {node.name for node in nodes if node.heard >= self._since}
+        online = heard | {node.name for node in nodes if node.name in self._online}
+        before = {node.name for node in nodes} - online
+        for name in sorted(before - self._before):
+            self.say(f"{name} was connected before the restart")
+        for name in sorted(self._before - before - online):
+            self.say(f"{name} has not connected again since the restart")
         for name in sorted(online - self._online):
             self.say(f"{name} connected")
         for name in sorted(self._online - online):
             self.say(f"{name} disconnected")
-        self._online = online
+        self._online, self._before = online, before

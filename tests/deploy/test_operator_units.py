@@ -4,10 +4,12 @@ import io
 import json
 import os
 import sys
+import time
 import tomllib
 import zipfile
 from datetime import timedelta
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -16,10 +18,11 @@ from pfedgp.operator import certificates
 from pfedgp.operator.addresses import check_free, is_loopback, overlap, parse_address, reachable_as
 from pfedgp.operator.app_bundle import build_bundle
 from pfedgp.operator.connection import Target
+from pfedgp.operator.control import Control, Node
 from pfedgp.operator.follow import Printed
 from pfedgp.operator.overview import _server
 from pfedgp.operator.server_checks import check_certificates
-from pfedgp.operator.sites import read_public_key
+from pfedgp.operator.sites import SiteWatch, read_public_key
 from pfedgp.operator.state import StateFolder
 from pfedgp.operator.supervisor import Program, Supervisor
 from pfedgp_core.config import Settings
@@ -151,6 +154,27 @@ def test_public_keys_of_other_kinds_are_refused(tmp_path: Path) -> None:
     for wrong in ("x.pub", "clients/ward-3"):
         with pytest.raises(ConfigError, match="make it with pfedgp certs"):
             read_public_key(tmp_path / wrong)
+
+
+def test_what_the_database_has_from_before_a_restart_is_not_connected(tmp_path: Path) -> None:
+    class Restarted:
+        def __init__(self) -> None:
+            self.heard = {"ward-1": time.time() - 30, "ward-2": time.time() + 30}
+
+        def nodes(self) -> list[Node]:
+            return [Node(1, name, True, "", b"", when) for name, when in self.heard.items()]
+
+    control = Restarted()
+    said: list[str] = []
+    watch = SiteWatch(cast(Control, control), tmp_path, said.append)
+
+    watch._tell()
+    watch._tell()
+    assert said == ["ward-1 was connected before the restart", "ward-2 connected"]
+
+    control.heard["ward-1"] = time.time() + 1
+    watch._tell()
+    assert said[2:] == ["ward-1 connected"]
 
 
 def test_one_server_on_a_state_folder(tmp_path: Path) -> None:
