@@ -30,13 +30,14 @@ from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, 
 
 from pfedgp.site.flower_waits import Waits
 from pfedgp.site.worker_process import WorkerDied, WorkerLate, WorkerProcess, WorkerUnusable
-from pfedgp_core.exchange import CONFIG, ROUND
+from pfedgp_core.exchange import CONFIG, HELLO, ONBOARD, ROUND
 
 __all__ = ["Agent", "time_left"]
 
 IDLE = 1.0  # seconds between two looks at a worker that waits
 TRIES = 3
 CLOCK_DIFFERENCE = 5.0  # seconds that a SuperLink lets a node's clock be ahead
+_IN_WORDS = {HELLO: "the greeting", ONBOARD: "the publication"}
 
 logger = logging.getLogger("pfedgp.site")
 
@@ -130,7 +131,7 @@ class Agent(threading.Thread):
         push_task_output(client, context, SubStatus.FAILED if error else SubStatus.COMPLETED, error)
         self._report(
             "task",
-            what=message.metadata.message_type,
+            what=_IN_WORDS.get(message.metadata.message_type, message.metadata.message_type),
             round=_round(message),
             run=str(run.run_id),
             seconds=time.perf_counter() - began,

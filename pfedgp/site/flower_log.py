@@ -1,11 +1,12 @@
-"""What the log lines of a SuperNode say about its connection, for Flower's own program and for ours alike."""
+"""What the log lines of a SuperNode and its app say to the operator, for Flower's own program and for ours alike."""
 
 import re
 
-__all__ = ["connected_as", "is_lost", "is_recovered", "is_refused", "plain"]
+__all__ = ["connected_as", "is_lost", "is_recovered", "is_refused", "plain", "warning_of_app"]
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _NODE = re.compile(r"SuperNode ID: (\d+)")
+_WARNING = re.compile(r"[\d-]+ [\d:,]+ pfedgp\.client WARNING: (.+)")
 
 
 def plain(line: str) -> str:
@@ -32,3 +33,9 @@ def is_recovered(line: str) -> bool:
 def is_refused(line: str) -> bool:
     """Whether the line says that the server did not let this key in: not registered, or still in use."""
     return "[code: 2004]" in line
+
+
+def warning_of_app(line: str) -> str:
+    """What the installed app warns of, where the line is a warning of it; it says so in its own log alone."""
+    found = _WARNING.fullmatch(line)
+    return found[1] if found else ""

@@ -148,6 +148,8 @@ class Supervisor:
         elif flower_log.is_recovered(line) and self._node_id:
             self.logger.info("Connected to %s again.", self.plan.superlink)
             self._said = ""
+        elif warning := flower_log.warning_of_app(line):
+            self._say(f"Problem: {warning}")
 
     def _ending(self, code: int) -> str:
         """How the SuperNode ended, in its own words where it left some."""

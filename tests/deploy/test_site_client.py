@@ -40,7 +40,7 @@ def test_one_worker_answers_message_after_message(site: Site, probe: Probe) -> N
     replies = [probe.call(node) for _ in range(5)]
     assert [reply["code"] for reply in replies] == [0] * 5
     assert site.worker() == worker and is_alive(worker)
-    site.says(r"Answered query\.hello of run \d+ in \d")
+    site.says(r"Answered the greeting of run \d+ in \d")
     # The worker holds no connection but the pair to its parent, and the client listens on loopback only.
     assert (site.state / "logs" / "client.log").is_file()
 

@@ -1,6 +1,7 @@
 """The parts of ``pfedgp client`` one by one: what is expected of Flower, waits, frames, worker, plan, state folder."""
 
 import json
+import logging
 import os
 import queue
 import signal
@@ -23,6 +24,7 @@ from flwr.proto.message_pb2 import ObjectTree
 from flwr.supercore.inflatable import inflatable_utils
 from flwr.supernode.runtime import run_clientapp
 
+from client import messages
 from pfedgp.cli import main
 from pfedgp.site import flower_log, flower_waits, frames, supervisor
 from pfedgp.site.agent import time_left
@@ -320,6 +322,10 @@ def problem(code: str, lasting: bool) -> Any:
     return SimpleNamespace(code=code, text=f"About {code}.", lasting=lasting, warning=False)
 
 
+WARNING = Heard("line", "2026-01-02 03:04:05,678 pfedgp.client WARNING: this site cannot take part: The class 'thre'")
+GREETED = Heard(
+    "event", {"event": "task", "what": "the greeting", "round": 0, "run": "7", "seconds": 0.01, "error": ""}
+)
 STOCK = Heard("event", {"event": "stock", "reason": "Flower 1.40.0 is installed"})
 UNUSABLE = Heard("event", {"event": "unusable", "reason": "it cannot load its app (ImportError)"})
 CONNECT, TERMINATE = Heard("line", "INFO : SuperNode ID: 77"), Heard("signal", signal.SIGTERM)
@@ -357,6 +363,34 @@ def test_what_ends_a_client_and_what_does_not(
                 client.run()
     assert shown in folder.log_file.read_text()
     assert not json.loads((tmp_path / "client.json").read_text())["connected"]
+
+
+def test_the_operator_of_a_site_that_cannot_take_part_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(supervisor, "SuperNodeProcess", FakeProcess)
+    monkeypatch.setattr(FakeProcess, "lives", [[CONNECT, WARNING, GREETED, WARNING, GREETED, TERMINATE]])
+    monkeypatch.setattr(supervisor, "_diagnose", lambda plan, refused: [])
+    folder = StateFolder(tmp_path)
+    with folder.locked(), folder.logs() as logger:
+        Supervisor(SitePlan("localhost:1", "", "", {}, str(tmp_path), "x"), folder, logger).run()
+    shown = capsys.readouterr().out
+    assert shown.count("Problem: this site cannot take part: The class 'thre'") == 1
+    assert shown.count("Answered the greeting of run 7 in 0.0 s.") == 2
+
+
+def test_a_warning_of_the_app_is_known_by_the_form_of_its_log(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logger = logging.getLogger("pfedgp.client")
+    monkeypatch.setattr(logger, "handlers", [])
+    monkeypatch.setattr(logger, "propagate", True)
+    monkeypatch.delenv("PFEDGP_CLIENT_LOG", raising=False)
+    messages._log_to_site()
+    logger.warning("this site cannot take part: %s", "no")
+    logger.info("all is well")
+    lines = [flower_log.plain(line) for line in capsys.readouterr().err.splitlines()]
+    assert [flower_log.warning_of_app(line) for line in lines] == ["this site cannot take part: no", ""]
 
 
 @pytest.mark.parametrize(
