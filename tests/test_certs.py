@@ -16,7 +16,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from pfedgp.cli import main
-from pfedgp.operator.certificates import read_certificate
+from pfedgp.operator.certificates import issue, read_certificate
+from pfedgp_core.errors import ConfigError
 
 NAMES = ("fl.example.org", "192.0.2.10", "2001:db8::7")
 
@@ -206,7 +207,7 @@ def test_a_new_name_for_an_old_certificate_needs_an_explicit_renewal(
     assert contents(folder) == before
 
 
-@pytest.mark.parametrize("lost", ["ca.key", "ca.crt", "server.key", "server.crt"])
+@pytest.mark.parametrize("lost", ["ca.crt", "server.key", "server.crt"])
 def test_a_lost_half_is_named_and_not_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str], lost: str) -> None:
     folder = tmp_path / "certs"
     with_names(folder)
@@ -231,3 +232,11 @@ def test_a_foreign_authority_key_is_refused_before_anything_is_moved(
 
     assert "do not belong together" in capsys.readouterr().err
     assert contents(tmp_path / "a") == before
+
+
+def test_a_key_of_the_authority_that_is_kept_elsewhere_is_needed_for_certificates_only(tmp_path: Path) -> None:
+    issue(tmp_path, ["fl.example.org"], ["a"])
+    (tmp_path / "ca.key").rename(tmp_path / "elsewhere")
+    assert issue(tmp_path, [], ["b"]) == ["clients/b: key pair, does not expire"]
+    with pytest.raises(ConfigError, match=r"ca\.key is missing"):
+        issue(tmp_path, [], [], renew_server=True)

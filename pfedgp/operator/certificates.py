@@ -70,7 +70,9 @@ def issue(
         if not _CLIENT.fullmatch(name) or name.endswith(".pub"):
             raise ConfigError(f"The client name {name!r} cannot be a file name: use letters, digits, '.', '_' and '-'.")
     wanted = [_general_name(name) for name in names]
-    _complete(folder, "ca")
+    # Keys of clients need no authority, so that ca.key may be kept elsewhere once the server has its certificate.
+    if renew_server or not (folder / "server.crt").exists() or not (folder / "ca.crt").exists():
+        _complete(folder, "ca")
     _complete(folder, "server")
     if (folder / "server.crt").exists() and not (folder / "ca.crt").exists():
         raise ConfigError(f"{folder} has a server certificate but no authority: give another --out, or restore ca.*.")
