@@ -87,8 +87,5 @@ def find_target(args: argparse.Namespace) -> Target:
         return Target(args.control, ca, state if args.state else None, options, False)
     record = state.server()
     if state.running() is None:
-        raise RunFailedError(
-            f"The server of {folder} does not run: start it with pfedgp server --state {folder} --certs "
-            f"{record.get('certs')}."
-        )
+        raise RunFailedError(f"The server of {folder} does not run: start it with {state.start_command()}")
     return Target(record["control_address"], Path(record["ca"]), state, named, True)

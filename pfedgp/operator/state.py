@@ -16,6 +16,7 @@ import fcntl
 import json
 import os
 import secrets
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -164,6 +165,19 @@ class StateFolder:
             ) from error
         except ValueError as error:
             raise ConfigError(f"{self.path / 'server.json'} is damaged: restart the server.") from error
+
+    def start_command(self) -> str:
+        """Return the command that starts the server as it ran last."""
+        record = self.server()
+        words = ["pfedgp", "server", "--state", str(self.path), "--certs", str(record.get("certs", "CERTS"))]
+        for option, keys in (
+            ("--fleet-address", ("fleet_address",)),
+            ("--control-address", ("control_listens", "control_address")),
+        ):
+            words += next(([option, str(record[key])] for key in keys if key in record), [])
+        words += ["--no-database"] if record.get("database") is False else []
+        words += ["--only", "superlink"] if record.get("superexec") is False else []
+        return shlex.join(words)
 
 
 def is_network_file_system(path: Path) -> str:

@@ -146,9 +146,11 @@ def _supervise(server: Server, stopped: threading.Event) -> None:
         "pid": os.getpid(),
         "fleet_address": join(*server.fleet),
         "control_address": server.control_address,
+        "control_listens": join(*server.control),
         "ca": str(server.ca),
         "certs": str(server.certs),
         "database": server.database,
+        "superexec": server.superexec,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": software_versions(),
     }
