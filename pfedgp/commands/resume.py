@@ -37,6 +37,8 @@ def main(args: argparse.Namespace) -> int:
     if former.engine == "deployment":
         if args.workers is not None:
             raise ConfigError("--workers belongs to simulations, and this run was deployed: leave it out.")
+        if not elsewhere:
+            args.state = _state_of_its_server(path)
         return _deployed(path, args)
     if elsewhere:
         raise ConfigError(
@@ -58,6 +60,16 @@ def _deployed(path: Path, args: argparse.Namespace) -> int:
     from pfedgp.operator import runs
 
     return runs.resume(path, args)
+
+
+def _state_of_its_server(path: Path) -> Path | None:
+    """The state folder that a deployed run lies in; None for the default one."""
+    from pfedgp.operator.connection import state_of
+
+    state = state_of(path)
+    if state is None and not _server_was_here():
+        raise ConfigError(f"The run in {path} was deployed: give --state, the folder of the server that ran it.")
+    return state
 
 
 def _server_was_here() -> bool:

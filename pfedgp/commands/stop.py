@@ -4,6 +4,7 @@ import argparse
 import os
 import signal
 import time
+from pathlib import Path
 
 from pfedgp.operator.connection import add_connection
 from pfedgp_core.errors import ConfigError, RunFailedError
@@ -28,9 +29,11 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _stop_run(args: argparse.Namespace) -> int:
-    from pfedgp.operator.connection import find_target
+    from pfedgp.operator.connection import find_target, state_of
     from pfedgp.operator.runs import find_run
 
+    if not (args.state or args.control or args.ca):
+        args.state = state_of(Path(args.run))
     target = find_target(args)
     with target.connect() as control:
         run = find_run(control, args.run)

@@ -12,7 +12,7 @@ from pfedgp_core.errors import ConfigError, RunFailedError
 if TYPE_CHECKING:
     from pfedgp.operator.control import Control
 
-__all__ = ["Target", "add_connection", "find_target"]
+__all__ = ["Target", "add_connection", "find_target", "state_of"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,14 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
         "--control", metavar="HOST:PORT", help="control address of a server in another container or host"
     )
     parser.add_argument("--ca", type=Path, metavar="FILE", help="with --control: the deployment's ca.crt")
+
+
+def state_of(run: Path) -> Path | None:
+    """The state folder of the server whose ``runs`` a run's folder is in; None where it is elsewhere."""
+    for folder in run.expanduser().absolute().parents:
+        if folder.name == "runs" and StateFolder(folder.parent).has_server():
+            return folder.parent
+    return None
 
 
 def find_target(args: argparse.Namespace) -> Target:

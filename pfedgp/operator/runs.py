@@ -115,8 +115,11 @@ def find_run(control: Control, text: str) -> Run:
         found = [run for run in runs if matches(run)]
         if found:
             return found[0]
-    known = ", ".join(run.name for run in runs[:5]) or "none"
-    raise ConfigError(f"The server knows no run {text!r}: the latest are {known}; see them with pfedgp status.")
+    folder = Path(wanted).expanduser().absolute()
+    here = f"{folder} is not the folder of a run" if folder.exists() else f"There is no folder {folder}"
+    names = list(dict.fromkeys(run.name for run in runs))[:5]  # a resumed run has the name of an earlier one
+    known = f"the latest are {', '.join(names)}" if names else "it has had no run yet"
+    raise ConfigError(f"{here} and the server knows no run of that name; {known}.")
 
 
 def new_folder(target: Target, kind: str) -> str:

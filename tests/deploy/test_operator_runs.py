@@ -62,7 +62,14 @@ def server(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server
     state.prepare()
     (state.path / "server.json").write_text("{}")
     shutil.copytree(run, state.runs / "night")
-    control = Server([Run(41, "finished:failed", "", {"out": str(state.runs / "night")}, "")])
+    night = str(state.runs / "night")
+    control = Server(
+        [
+            Run(41, "finished:failed", "", {"resume": night}, ""),
+            Run(40, "finished:failed", "", {"out": night}, ""),
+            Run(39, "finished:completed", "", {"out": str(state.runs / "day")}, ""),
+        ]
+    )
     target = Target("127.0.0.1:1", Path("ca.crt"), state, "", True)
     monkeypatch.setattr(Target, "connect", lambda self: control)
     monkeypatch.setattr("pfedgp.operator.state.default_state", lambda: state.path)
@@ -83,7 +90,7 @@ def test_a_run_is_resumed_by_name_id_or_folder(server: Server, tmp_path: Path, t
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("evening", "The server knows no run 'evening': the latest are night"),
+        ("evening", "/evening and the server knows no run of that name; the latest are night, day.\n"),
         ("/nonexistent/run", "There is no run in /nonexistent/run: see the server's runs with pfedgp status"),
         ("night", "is complete: give --rounds with more than 1"),
     ],
@@ -102,6 +109,21 @@ def test_a_run_that_goes_on_already_is_left_alone(
     with RunLock(tmp_path / "state/runs/night"):
         assert cli.main(["resume", "night", "--rounds", "3"]) == 2
     assert "still runs" in capsys.readouterr().err and not server.started
+
+
+def test_a_deployed_run_knows_the_server_in_whose_folder_it_lies(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "none"))
+    night = tmp_path / "other/runs/night"
+    shutil.copytree(run, night)
+    assert cli.main(["resume", str(night), "--rounds", "3"]) == 2
+    assert "give --state, the folder of the server that ran it" in capsys.readouterr().err
+
+    (tmp_path / "other/server.json").write_text('{"control_address": "127.0.0.1:1"}')
+    for command in (["resume", str(night), "--rounds", "3"], ["stop", str(night)]):
+        assert cli.main(command) == 1
+        assert f"The server of {tmp_path / 'other'} does not run" in capsys.readouterr().err
 
 
 def test_without_a_server_the_run_is_a_folder(
