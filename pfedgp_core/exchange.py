@@ -7,7 +7,6 @@ metrics (numbers and lists of numbers only). Each record below turns itself into
 
 import importlib.metadata
 import json
-import math
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -15,6 +14,7 @@ from typing import Any
 
 from pfedgp_core.calibration import CalibrationSums
 from pfedgp_core.errors import DataError
+from pfedgp_core.field_checks import MALFORMED, count, finite, integer, not_negative, text
 from pfedgp_core.metrics import MetricSums
 from pfedgp_core.regression_metrics import RegressionSums
 
@@ -54,7 +54,7 @@ RIDING, RIDING_ERROR = "evaluation.", "evaluation.error"  # prefix of an evaluat
 MODEL, MODEL_HASH, ONBOARDED = "model", "model_sha256", "onboarded"  # config of a publication and of its reply
 HELLO, TRAIN, EVALUATE, ONBOARD = "query.hello", "train", "evaluate", "query.onboard"  # kinds of message
 SPLITS = ("validation", "test")
-SAMPLE_LIMIT = 10**9  # no client has more
+SAMPLE_LIMIT = 10**8  # no client has more
 CLASS_NAME_LIMIT = 200  # characters
 OK = "ok"
 STATUSES = {  # what became of a local update, and how the log says it
@@ -113,19 +113,19 @@ class Hello:
         try:
             fields = json.loads(config["hello"])
             hello = cls(
-                name=_text(fields["name"]),
-                classes=tuple(_count(c) for c in fields["classes"]),
-                class_names=tuple(_text(c) for c in fields["class_names"]),
-                n_train=_count(fields["n_train"]),
-                n_validation=_count(fields["n_validation"]),
-                n_test=_count(fields["n_test"]),
-                input_shape=tuple(_count(n) for n in fields["input_shape"]),
-                partition_hash=_text(fields["partition_hash"]),
-                versions={_text(k): _text(v) for k, v in fields["versions"].items()},
-                mean=tuple(_finite(x) for x in fields["mean"]),
-                std=tuple(_not_negative(x) for x in fields["std"]),
+                name=text(fields["name"]),
+                classes=tuple(count(c) for c in fields["classes"]),
+                class_names=tuple(text(c) for c in fields["class_names"]),
+                n_train=count(fields["n_train"]),
+                n_validation=count(fields["n_validation"]),
+                n_test=count(fields["n_test"]),
+                input_shape=tuple(count(n) for n in fields["input_shape"]),
+                partition_hash=text(fields["partition_hash"]),
+                versions={text(k): text(v) for k, v in fields["versions"].items()},
+                mean=tuple(finite(x) for x in fields["mean"]),
+                std=tuple(not_negative(x) for x in fields["std"]),
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except MALFORMED as error:
             raise DataError(f"malformed hello ({type(error).__name__})") from None
         if not hello.name or not hello.name.isprintable() or len(hello.name) > 100:
             raise DataError("hello with an empty, unprintable or over-long client name")
@@ -184,20 +184,20 @@ class TrainReply:
     @classmethod
     def from_wire(cls, config: Mapping[str, Any], metrics: Mapping[str, Any]) -> "TrainReply":
         """Read and check what ``to_wire`` wrote."""
-        status = _get(config, STATUS, _text)
+        status = _get(config, STATUS, text)
         if status not in STATUSES:
             raise DataError("unknown status")
-        n_train = _get(metrics, "n_train", _integer)
+        n_train = _get(metrics, "n_train", integer)
         if n_train < (1 if status == OK else 0):
             raise DataError(f"sample count {n_train} is not positive")
         return cls(
-            name=_get(config, CLIENT, _text),
+            name=_get(config, CLIENT, text),
             status=status,
             n_train=n_train,
-            loss=_get(metrics, "loss", _finite) if "loss" in metrics else None,
-            steps=_get(metrics, "steps", _count),
-            counters=_prefixed(metrics, "counter.", _count),
-            seconds=_prefixed(metrics, "seconds.", _not_negative),
+            loss=_get(metrics, "loss", finite) if "loss" in metrics else None,
+            steps=_get(metrics, "steps", count),
+            counters=_prefixed(metrics, "counter.", count),
+            seconds=_prefixed(metrics, "seconds.", not_negative),
         )
 
 
@@ -233,11 +233,11 @@ class EvaluateReply:
             raise DataError("metric sums are missing or contradict themselves") from None
         calibration = _prefixed(metrics, "calibration.", lambda value: value)
         return cls(
-            name=_get(config, CLIENT, _text),
-            split=_get(config, SPLIT, _text),
+            name=_get(config, CLIENT, text),
+            split=_get(config, SPLIT, text),
             sums=sums,
-            counters=_prefixed(metrics, "counter.", _count),
-            seconds=_prefixed(metrics, "seconds.", _not_negative),
+            counters=_prefixed(metrics, "counter.", count),
+            seconds=_prefixed(metrics, "seconds.", not_negative),
             calibration=CalibrationSums.from_dict(calibration) if calibration else None,
         )
 
@@ -247,7 +247,7 @@ def riding_evaluation(
 ) -> EvaluateReply:
     """Read the evaluation that rides in a train reply; DataError says why there is none."""
     if RIDING_ERROR in config:
-        error = _get(config, RIDING_ERROR, _text)
+        error = _get(config, RIDING_ERROR, text)
         raise DataError(error if error.isidentifier() and len(error) <= 60 else "error on the client")
     fields = [
         {k.removeprefix(RIDING): v for k, v in group.items() if k.startswith(RIDING)} for group in (config, metrics)
@@ -277,40 +277,8 @@ def _prefixed(fields: Mapping[str, Any], prefix: str, check: Any) -> dict[str, A
 
 def _get(fields: Mapping[str, Any], key: str, check: Any) -> Any:
     if key not in fields:
-        raise DataError(f"missing field {key!r}")
+        raise DataError(f"missing field {key[:60]!r}")
     try:
         return check(fields[key])
     except (TypeError, ValueError) as error:
-        raise DataError(f"field {key!r} {error}") from None
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("is not a text")
-    return value
-
-
-def _integer(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError("is not an integer")
-    return value
-
-
-def _count(value: Any) -> int:
-    if _integer(value) < 0:
-        raise ValueError("is negative")
-    return int(value)
-
-
-def _finite(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError("is not a number")
-    if not math.isfinite(value):
-        raise ValueError("is not finite")
-    return float(value)
-
-
-def _not_negative(value: Any) -> float:
-    if _finite(value) < 0:
-        raise ValueError("is negative")
-    return float(value)
+        raise DataError(f"field {key[:60]!r} {error}") from None

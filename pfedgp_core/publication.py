@@ -14,6 +14,7 @@ import numpy as np
 
 from pfedgp_core.errors import AlteredModelError, DataError
 from pfedgp_core.exchange import MODEL, MODEL_HASH, ONBOARDED, Fields
+from pfedgp_core.field_checks import COUNT_LIMIT, MALFORMED, SECONDS_LIMIT
 from pfedgp_core.trained_model import TrainedModel
 
 __all__ = ["CREATED", "OUTCOMES", "REFRESHED", "UNCHANGED", "OnboardReply", "publication", "published_model"]
@@ -119,14 +120,15 @@ class OnboardReply:
                 model_sha256=str(fields["model_sha256"]),
                 seconds=float(fields["seconds"]),
             )
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+        except MALFORMED as error:
             raise DataError(f"malformed answer ({type(error).__name__})") from None
         if (reply.name and not reply.name.isprintable()) or len(reply.name) > NAME_LIMIT:
             raise DataError("an answer with an unprintable or over-long client name")
         if reply.model_sha256 != model.sha256:
             raise DataError("the site stands on another model")
-        plausible = reply.samples > 0 and 0 <= reply.seconds < float("inf") and reply.outcome in OUTCOMES
-        if not plausible or not reply.classes or not set(reply.classes) <= set(model.class_names):
+        plausible = 0 < reply.samples <= COUNT_LIMIT and 0 <= reply.seconds <= SECONDS_LIMIT
+        known = 0 < len(reply.classes) <= len(model.class_names) and set(reply.classes) <= set(model.class_names)
+        if not plausible or not known or reply.outcome not in OUTCOMES:
             raise DataError("an answer that contradicts itself or the model")
         return reply
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from flwr.app import Error, Message
 
-from pfedgp_core.exchange import ONBOARD
+from pfedgp_core.exchange import CONFIG, ONBOARD, ONBOARDED
 from pfedgp_core.saved_site import SavedSite
 from tests.federation_run import SMALL, Run, start
 from tests.own_sites import OwnGrid, archive, rows_of
@@ -82,3 +82,15 @@ def test_without_any_folder_the_run_is_complete_all_the_same(
 def test_it_can_be_turned_off_and_is_for_own_data_only(data: dict[str, Path], tmp_path: Path) -> None:
     run = start(grid_of(data, tmp_path), SETTINGS.replace(personalise=False), tmp_path / "run")
     assert not (run.path / "onboarded.json").exists() and not (tmp_path / "ward-1").exists()
+
+
+def test_an_answer_that_cannot_be_read_costs_its_sender_alone(data: dict[str, Path], tmp_path: Path) -> None:
+    def garbles(request: Message, index: int, reply: Message) -> Message:
+        if request.metadata.message_type == ONBOARD and index == 0:
+            reply.content[CONFIG][ONBOARDED] = "[" * 200_000
+        return reply
+
+    run = start(grid_of(data, tmp_path, tamper=garbles), SETTINGS, tmp_path / "run")
+    failed, made = onboarded(run)["sites"]
+    assert (failed["client"], failed["error"]) == ("ward-1", "malformed answer (RecursionError)")
+    assert made["client"] == "ward-2"
