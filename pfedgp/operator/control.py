@@ -77,6 +77,15 @@ class Run:
         """The name of its folder, or its id."""
         return PurePosixPath(self.folder).name or str(self.run_id)
 
+    @property
+    def reason(self) -> str:
+        """Why it ended incomplete, as far as the SuperLink knows; empty where it does not."""
+        if self.status == "finished:stopped":
+            return "The run was stopped."
+        if "No heartbeat" in self.details or "unknown error" in self.details:
+            return "The server app died during the run, or was stopped with the server."
+        return self.details
+
 
 class Control:
     """A connection to the Control API; close it, or use it as a context manager.

@@ -29,7 +29,7 @@ def overview(target: Target) -> dict[str, Any]:
         return {
             "server": _server(target),
             "sites": _sites(target, control),
-            "runs": [_run(target, run, latest[run.folder] is run) for run in runs],
+            "runs": [_run(target, run, latest[run.folder] if run.folder else run) for run in runs],
         }
 
 
@@ -55,7 +55,7 @@ def printed(state: dict[str, Any]) -> list[str]:
         done += f" of {run['rounds']}" if done and run["rounds"] else ""
         score = f", accuracy {100 * run['accuracy']:.1f} %" if run["accuracy"] is not None else ""
         lines.append(f"  {run['name']} ({run['id']}): {run['status']}{done}{score}")
-        lines.append(f"    {run['folder']}")
+        lines.append(f"    {'resumed as ' + run['resumed_as'] if run['resumed_as'] else run['folder']}")
         if run["reason"]:
             lines.append(f"    {run['reason']}")
     return lines
@@ -97,8 +97,9 @@ def _sites(target: Target, control: Control) -> list[dict[str, Any]]:
     ]
 
 
-def _run(target: Target, run: Run, latest: bool) -> dict[str, Any]:
-    folder = target.local(run.folder) if latest else None
+def _run(target: Target, run: Run, latest: Run) -> dict[str, Any]:
+    """One run; `latest` is the last one of its folder, whose files tell of that one alone."""
+    folder = target.local(run.folder) if latest is run else None
     rounds, summary = _rounds(folder), _summary(folder)
     last = rounds[-1] if rounds else {}
     accuracies = [r["validation_accuracy"] for r in rounds if r.get("validation_accuracy") is not None]
@@ -107,10 +108,11 @@ def _run(target: Target, run: Run, latest: bool) -> dict[str, Any]:
         "id": str(run.run_id),
         "status": run.status,
         "folder": run.folder,
+        "resumed_as": None if latest is run else str(latest.run_id),
         "round": last.get("round"),
         "rounds": run.config.get("rounds"),  # of a resumed run only where they were changed
         "accuracy": summary.get("accuracy", accuracies[-1] if accuracies else None),
-        "reason": (summary.get("reason") or run.details) if run.finished else "",
+        "reason": (summary.get("reason") or run.reason) if run.finished else "",
         "started": run.pending_at,
     }
 
