@@ -5,9 +5,13 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pfedgp.operator.connection import add_connection
-from pfedgp_core.errors import ConfigError, RunFailedError
+from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
+
+if TYPE_CHECKING:
+    from pfedgp.operator.control import Run
 
 __all__ = ["add_arguments", "main"]
 
@@ -56,6 +60,7 @@ def _stop_server(args: argparse.Namespace) -> int:
     if pid is None:
         print(f"No server runs on {state.path}.")
         return 0
+    cut_off = _unfinished(args)
     try:
         os.kill(pid, signal.SIGTERM)
     except OSError as error:
@@ -68,4 +73,20 @@ def _stop_server(args: argparse.Namespace) -> int:
             raise RunFailedError(f"The server, process {pid}, has not ended after {PATIENCE:g} s: see its own lines.")
         time.sleep(0.2)
     print("The server is stopped.")
+    options = f" --state {state.path}" if args.state else ""
+    for run in cut_off:
+        print(f"Run {run.name} is cut off. Once the server runs again: pfedgp resume {run.folder}{options}")
+    if cut_off:
+        print(f"Start the server again with: {state.start_command()}")
     return 0
+
+
+def _unfinished(args: argparse.Namespace) -> "list[Run]":
+    """The runs that end with the server, as far as it still answers."""
+    from pfedgp.operator.connection import find_target
+
+    try:
+        with find_target(args).connect() as control:
+            return [run for run in control.runs() if not run.finished]
+    except PFedGPError:
+        return []

@@ -18,6 +18,7 @@ STATUS_EVERY = 2.0
 PATIENCE = 5.0
 LAST_LINES = 5.0
 RETRY = 2.0
+GONE = 10.0  # a service manager may start the server again
 _BEGINS = ("pFedGP", "round ")  # of what the server app prints once its sites are there
 _NOISE = (
     "Successfully installed pfedgp to ",
@@ -127,6 +128,7 @@ class _Watch:
         self.control, self.target, self.run_id, self.show = control, target, run_id, show
         self.began, self.looked = time.monotonic(), 0.0
         self.lost = False
+        self.gone: float | None = None
         self.said = ""
         self.run: Run | None = None
 
@@ -140,7 +142,7 @@ class _Watch:
             self.run = self._ask()
             if self.lost:
                 self.show("The server answers again.")
-            self.lost = False
+            self.lost, self.gone = False, None
             if not self.run.finished and now - self.began > PATIENCE:
                 self._tell_why_it_waits(self.run, started)
         except UnfinishedError:
@@ -149,8 +151,22 @@ class _Watch:
             if not self.lost:
                 self.show(f"{error} The run is not lost by that; trying again ...")
             self.lost = True
+            self._end_with_the_server(now)
             return False
         return self.run.finished
+
+    def _end_with_the_server(self, now: float) -> None:
+        """Give up where the server's process has ended too, which would start a dead SuperLink again."""
+        state = self.target.state
+        if not self.target.here or state is None or state.running() is not None:
+            self.gone = None
+            return
+        self.gone = self.gone or now
+        if now - self.gone >= GONE:
+            raise UnfinishedError(
+                f"The server has stopped, and the run with it: start it again with {state.start_command()}",
+                self.run.folder if self.run else "",
+            )
 
     def final(self) -> Run:
         """The status at the end."""
@@ -199,7 +215,7 @@ def _read(target: Target, run_id: int, pieces: "queue.SimpleQueue[str | None]", 
 def _reason(target: Target, run: Run, cause: str) -> str:
     """Say why a run did not complete: in the server app's own words where it left some."""
     if run.status == "finished:stopped":
-        return "The run was stopped."
+        return run.reason
     folder = target.local(run.folder)
     if folder is not None:
         with suppress(OSError, ValueError):
@@ -210,8 +226,8 @@ def _reason(target: Target, run: Run, cause: str) -> str:
     own = re.match(r"(ConfigError|DataError|ArtefactError|RunFailedError|NonFiniteError): (.*)", error)
     if own:
         return own[2]
-    if not error and ("No heartbeat" in run.details or "unknown error" in run.details):
-        return "The server app died during the run, or was stopped with the server."
+    if not error and run.reason != run.details:
+        return run.reason
     return f"The run ended as {run.status}: {(error or run.details or 'no details').rstrip('.')}."
 
 

@@ -1,10 +1,15 @@
 """Runs on a deployment's server: start, resume, stop, and find one by its folder's name or its id."""
 
 import argparse
+import signal
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from pfedgp.operator.app_bundle import build_bundle
@@ -69,7 +74,7 @@ def resume(folder: Path, args: argparse.Namespace) -> int:
 
 
 def attend(target: Target, run_id: int, name: str, detach: bool = False) -> int:
-    """Follow a run on the console; 0 if it completed, 130 if the user left it.
+    """Follow a run on the console; 0 if it completed, 130 if the user left it, 143 if SIGTERM ended the command.
 
     Raises
     ------
@@ -82,8 +87,10 @@ def attend(target: Target, run_id: int, name: str, detach: bool = False) -> int:
         print(f"Run {name} ({run_id}) goes on by itself. Follow it with: {on}")
         return 0
     print(f"Run {name} ({run_id}) on the server at {target.address}", flush=True)
+    terminated = threading.Event()
     try:
-        follow(target, run_id, lambda line: print(line, flush=True))
+        with _sigterm_as_ctrl_c(terminated):
+            follow(target, run_id, lambda line: print(line, flush=True))
     except UnfinishedError as error:
         folder = target.local(error.folder)
         if folder is None or not any((folder / "checkpoints").glob("round-*")):
@@ -93,8 +100,23 @@ def attend(target: Target, run_id: int, name: str, detach: bool = False) -> int:
         ) from error
     except KeyboardInterrupt:
         print(f"\nThe run goes on. Follow it with: {on}; stop it with: {off}", file=sys.stderr, flush=True)
-        return 130
+        return 143 if terminated.is_set() else 130
     return 0
+
+
+@contextmanager
+def _sigterm_as_ctrl_c(terminated: threading.Event) -> Iterator[None]:
+    """Let SIGTERM interrupt as Ctrl-C does; the event tells that it was SIGTERM."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        terminated.set()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def find_run(control: Control, text: str) -> Run:

@@ -1,16 +1,18 @@
 """Which run ``pfedgp resume`` means, and what it and ``pfedgp run`` find wrong before they ask the server."""
 
 import shutil
+import signal
+import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from pfedgp import cli
-from pfedgp.operator import connection, runs
+from pfedgp.operator import connection, follow, runs
 from pfedgp.operator.connection import Target
-from pfedgp.operator.control import Node, Run
+from pfedgp.operator.control import Control, Node, Run, UnreachableError
 from pfedgp.operator.state import StateFolder
 from server.run_lock import RunLock
 from tests.federation_run import SMALL, federate
@@ -109,6 +111,67 @@ def test_a_run_that_goes_on_already_is_left_alone(
     with RunLock(tmp_path / "state/runs/night"):
         assert cli.main(["resume", "night", "--rounds", "3"]) == 2
     assert "still runs" in capsys.readouterr().err and not server.started
+
+
+def test_status_tells_a_failure_in_own_words_and_a_resumed_folder_once(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = str(tmp_path / "state/runs/lost")
+    details = "No heartbeat received from the task."
+    server.known = [
+        Run(43, "finished:failed", details, {"resume": folder}, ""),
+        Run(42, "finished:failed", details, {"out": folder}, ""),
+    ]
+
+    assert cli.main(["status"]) == 0
+
+    shown = capsys.readouterr().out
+    assert shown.count(folder) == 1 and "lost (42): finished:failed\n    resumed as 43\n" in shown
+    assert shown.count("The server app died") == 2 and "heartbeat" not in shown
+
+
+class Unreachable(Server):
+    """A server that no longer answers once it has told of its run."""
+
+    def runs(self, run_id: int | None = None) -> list[Run]:
+        if self.started:
+            raise UnreachableError("The server does not answer.")
+        self.started.append({})
+        return self.known
+
+
+def test_who_follows_a_run_leaves_when_its_server_has_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "STATUS_EVERY", 0.0)
+    monkeypatch.setattr(follow, "GONE", 0.2)
+    state = StateFolder(tmp_path)
+    state.prepare()
+    (tmp_path / "server.json").write_text("{}")
+    control = Unreachable([Run(1, "running", "", {"out": "/x/night"}, "")])
+    said: list[str] = []
+    watch = follow._Watch(cast(Control, control), Target("x", Path(), state, "", True), 1, said.append)
+    assert not watch.look(True)
+
+    with state.locked():  # a SuperLink that died is started again by its server
+        assert not watch.look(True)
+        time.sleep(0.3)
+        assert not watch.look(True)
+    assert not watch.look(True)
+    time.sleep(0.3)
+    with pytest.raises(follow.UnfinishedError, match="has stopped, and the run with it: start it again with") as ended:
+        watch.look(True)
+
+    assert ended.value.folder == "/x/night" and len(said) == 1
+
+
+def test_sigterm_leaves_a_run_as_ctrl_c_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(runs, "follow", lambda *arguments: signal.raise_signal(signal.SIGTERM))
+
+    assert runs.attend(Target("x", Path(), None, " --state s", True), 1, "night") == 143
+
+    assert "The run goes on. Follow it with: pfedgp run --attach night --state s" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
 def test_a_deployed_run_knows_the_server_in_whose_folder_it_lies(
