@@ -17,6 +17,7 @@ from server.greetings import Greetings
 from server.membership import as_member, common_spec, difference, misfit
 from server.messages import request_config
 from server.reply_checks import read_hello
+from server.similar_classes import similar_classes
 from server.waiting import wait_for_clients
 
 __all__ = ["Client", "Roster"]
@@ -127,6 +128,9 @@ class Roster:
         """
         if self._spec is None:
             self._spec = self.spec
+            free = self.own_data and not self.settings.class_names.strip()
+            if free and (alike := similar_classes([client.hello for client in self.all])):
+                logger.warning("%s", alike)
             for client in self.clients.values():
                 client.hello = as_member(client.hello, self._spec)
             if self.own_data:

@@ -126,6 +126,43 @@ def test_the_class_list_of_a_site_maps_to_the_federation_s_by_position(tmp_path:
     assert all(c.hello.class_names == ("d0", "d1", "d2") for c in roster.all)
 
 
+def named_archive(path: Path, *names: str, part: int = 0) -> Path:
+    """Some digits, with these names of classes in the order of the digits."""
+    rows = rows_of(*range(len(names)), part=part)
+    np.savez(path, images=IMAGES[rows], labels=np.array(names)[DIGITS[rows]])
+    return path
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "class_names", "warning"),
+    [
+        (("zero", "thre"), ("zero", "three"), "", "'thre' (ward-3) and 'three' (ward-2)"),
+        (("zero", "three"), ("zero", "Three"), "", "'Three' (ward-2) and 'three' (ward-3)"),
+        (("thre", "three"), ("zero", "three"), "", ""),  # ward-3 has both
+        (("stage1", "other"), ("stage2", "different"), "", ""),
+        (("10000", "10001"), ("10002", "10003"), "", ""),
+        (("cat", "zero"), ("car", "zero"), "", ""),
+        (("zero", "thre"), ("zero", "three"), "zero,thre,three", ""),
+    ],
+)
+def test_classes_of_different_sites_that_are_nearly_the_same_are_named_before_training(
+    mine: tuple[str, ...],
+    theirs: tuple[str, ...],
+    class_names: str,
+    warning: str,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    sites = {
+        "ward-3": named_archive(tmp_path / "mine.npz", *mine),
+        "ward-2": named_archive(tmp_path / "theirs.npz", *theirs, part=1),
+    }
+    Roster(OWN.replace(min_clients=2, class_names=class_names)).wait(OwnGrid(sites))
+    said = [r.getMessage() for r in caplog.records if "nearly the same classes" in r.getMessage()]
+    assert len(said) == bool(warning)
+    assert all(warning in sentence for sentence in said)
+
+
 class Timeline(OwnGrid):
     """Does something before the train requests of given rounds."""
 

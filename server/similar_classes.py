@@ -1,0 +1,43 @@
+"""Classes of different sites that may be one class with a typing mistake, for a warning before round 1."""
+
+import difflib
+from collections.abc import Sequence
+
+from pfedgp_core.data_spec import normal_class
+from pfedgp_core.exchange import Hello
+from pfedgp_core.own_samples import few
+
+__all__ = ["similar_classes"]
+
+# Names are alike from this ratio on (1: equal); short ones differ by a letter as a rule.
+ALIKE, SHORTEST = 0.8, 4
+MOST_COMPARED = 500  # classes; each is compared with each
+
+
+def similar_classes(hellos: Sequence[Hello]) -> str:
+    """Name the pairs, each class with sites that have it; empty where there are none.
+
+    A site that has both classes tells them apart, and names that differ in digits alone (stage1, stage2) are meant so.
+    """
+    holders: dict[str, list[str]] = {}
+    for hello in hellos:
+        for name in {normal_class(name) for name in hello.class_names}:
+            holders.setdefault(name, []).append(hello.name)
+    names = sorted(name for name in holders if len(name) >= SHORTEST and not name.isdecimal())
+    pairs = []
+    for i, name in enumerate(names if len(names) <= MOST_COMPARED else ()):
+        later = {other.casefold(): other for other in names[i + 1 :]}
+        for near in difflib.get_close_matches(name.casefold(), later, n=3, cutoff=ALIKE):
+            other = later[near]
+            if not set(holders[name]) & set(holders[other]) and _letters(name) != _letters(other):
+                pairs.append(f"{name!r} ({few(holders[name], 3)}) and {other!r} ({few(holders[other], 3)})")
+    if not pairs:
+        return ""
+    return (
+        f"nearly the same classes: {few(pairs)}; if one is a mistake, have its site rename it, and set class-names to "
+        "the right list"
+    )
+
+
+def _letters(name: str) -> str:
+    return "".join(letter for letter in name if not letter.isdecimal())
