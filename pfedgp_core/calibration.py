@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pfedgp_core.errors import DataError
+from pfedgp_core.field_checks import MALFORMED, count
 from pfedgp_core.metrics import TEMPERATURE_GRID, MetricSums, metric_sums, summarise, temperature_scale
 
 __all__ = ["CalibrationSums", "confusion_counts", "lowest_ece", "temperature_sums"]
@@ -75,12 +76,12 @@ class CalibrationSums:
         """
         try:
             validation, test = (_split(fields, split) for split in _SPLITS)
-            columns = [[int(x) for x in fields[f"confusion.{name}"]] for name in ("true", "predicted", "count")]
+            columns = [[count(x) for x in fields[f"confusion.{name}"]] for name in ("true", "predicted", "count")]
             confusion = tuple(zip(*columns, strict=True))
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+        except MALFORMED as error:
             raise DataError(f"These are not calibration sums ({type(error).__name__}).") from None
         pairs = [row[:2] for row in confusion]
-        if pairs != sorted(set(pairs)) or any(t < 0 or p < 0 or n < 1 for t, p, n in confusion):
+        if pairs != sorted(set(pairs)) or any(n < 1 for _, _, n in confusion):
             raise DataError("The confusion counts hold a pair twice, unsorted, or a number below its range.")
         if any(sums.n != split[0].n for split in (validation, test) for sums in split):
             raise DataError("The calibration sums cover different samples at different temperatures.")

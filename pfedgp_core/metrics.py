@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pfedgp_core.errors import ConfigError, DataError
+from pfedgp_core.field_checks import MALFORMED, count, finite
 
 __all__ = [
     "TEMPERATURE_GRID",
@@ -96,41 +97,29 @@ class MetricSums:
         Raises
         ------
         DataError
-            A field is missing, of the wrong form, not finite, or contradicts another.
+            A field is missing, of the wrong form or length, not finite, or contradicts another.
         """
         try:
-            sums = cls(
-                int(values["n"]),
-                int(values["correct"]),
-                float(values["nll_sum"]),
-                float(values["brier_sum"]),
-                np.array(values["bin_count"], dtype=np.int64),
-                np.array(values["bin_confidence"], dtype=np.float64),
-                np.array(values["bin_correct"], dtype=np.int64),
-            )
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            n, correct = count(values["n"]), count(values["correct"])
+            nll_sum, brier_sum = finite(values["nll_sum"]), finite(values["brier_sum"])
+            # Python's integers up to the checks: sums of an array's would wrap around.
+            bin_count, bin_correct = ([count(x) for x in values[key]] for key in ("bin_count", "bin_correct"))
+            bin_confidence = [finite(x) for x in values["bin_confidence"]]
+        except MALFORMED as error:
             raise DataError(f"These are not metric sums ({error!r}); send what MetricSums.to_dict gives.") from None
-        if not sums._consistent():
-            raise DataError(
-                f"Metric sums of {sums.n} samples contradict themselves; send what MetricSums.to_dict gives."
-            )
-        return sums
-
-    def _consistent(self) -> bool:
-        if self.bin_count.ndim != 1 or not self.bin_count.shape == self.bin_confidence.shape == self.bin_correct.shape:
-            return False
-        slack = 1e-6 * (1 + self.n)
-        return bool(
-            0 <= self.correct <= self.n
-            and -slack <= self.nll_sum <= -np.log(_SMALLEST) * self.n + slack
-            and -slack <= self.brier_sum <= 2 * self.n + slack
-            and self.bin_count.sum() == self.n
-            and self.bin_correct.sum() == self.correct
-            and (self.bin_correct >= 0).all()
-            and (self.bin_correct <= self.bin_count).all()
-            and (self.bin_confidence >= -slack).all()
-            and (self.bin_confidence <= self.bin_count + slack).all()
-        )
+        slack = 1e-6 * (1 + n)
+        if not (
+            len(bin_count) == len(bin_correct) == len(bin_confidence) == BINS
+            and sum(bin_count) == n
+            and sum(bin_correct) == correct
+            and all(right <= of for right, of in zip(bin_correct, bin_count, strict=True))
+            and all(-slack <= c <= of + slack for c, of in zip(bin_confidence, bin_count, strict=True))
+            and -slack <= nll_sum <= -np.log(_SMALLEST) * n + slack
+            and -slack <= brier_sum <= 2 * n + slack
+        ):
+            raise DataError(f"Metric sums of {n} samples contradict themselves; send what MetricSums.to_dict gives.")
+        arrays = np.array(bin_count, np.int64), np.array(bin_confidence), np.array(bin_correct, np.int64)
+        return cls(n, correct, nll_sum, brier_sum, *arrays)
 
 
 @dataclass(frozen=True)

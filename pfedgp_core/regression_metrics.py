@@ -14,11 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pfedgp_core.errors import DataError
+from pfedgp_core.field_checks import MALFORMED, count, within
 
 __all__ = ["LEVELS", "RegressionSums", "coverage_curve", "regression_sums", "summarise_regression"]
 
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 """Nominal levels of the central intervals whose coverage is counted; the last is the one that tables show."""
+SUM_LIMIT = 1e40
+"""Of the size of each sum, as the wire takes it: beyond all real targets, and squares of pooled sums are finite."""
 _HALF_WIDTHS = np.array([NormalDist().inv_cdf(0.5 + 0.5 * level) for level in LEVELS])  # in standard deviations
 
 
@@ -79,12 +82,13 @@ class RegressionSums:
         Raises
         ------
         DataError
-            A field is missing, of the wrong form, not finite, or contradicts another.
+            A field is missing, of the wrong form, not finite, implausibly large, or contradicts another.
         """
         try:
-            floats = {f.name: float(values[f.name]) for f in fields(cls) if f.type is float}
-            sums = cls(n=int(values["n"]), **floats, covered=np.array(values["covered"], dtype=np.int64))
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            floats = {f.name: within(values[f.name], SUM_LIMIT) for f in fields(cls) if f.type is float}
+            covered = np.array([count(x) for x in values["covered"]], dtype=np.int64)
+            sums = cls(n=count(values["n"]), **floats, covered=covered)
+        except MALFORMED as error:
             raise DataError(
                 f"These are not regression sums ({error!r}); send what RegressionSums.to_dict gives."
             ) from None
@@ -95,20 +99,18 @@ class RegressionSums:
         return sums
 
     def _consistent(self) -> bool:
-        if self.n < 0 or self.covered.shape != (len(LEVELS),):
+        if self.covered.shape != (len(LEVELS),):
             return False
         squares = np.array([self.squared_error, self.target_square, self.standard_square, self.baseline_square])
         first = np.array([self.absolute_error, self.target_sum])
-        with np.errstate(over="ignore", invalid="ignore"):
-            return bool(
-                np.isfinite([*squares, *first, self.nll_sum]).all()
-                and (squares >= 0).all()
-                and self.absolute_error >= 0
-                # Cauchy-Schwarz, which also leaves nothing but zeros where n = 0.
-                and (first**2 <= self.n * squares[:2] * (1 + 1e-9)).all()
-                and (self.n > 0 or not (squares.any() or self.nll_sum))
-                and (np.diff(self.covered, prepend=0, append=self.n) >= 0).all()
-            )
+        return bool(
+            (squares >= 0).all()
+            and self.absolute_error >= 0
+            # Cauchy-Schwarz, which also leaves nothing but zeros where n = 0.
+            and (first**2 <= self.n * squares[:2] * (1 + 1e-9)).all()
+            and (self.n > 0 or not (squares.any() or self.nll_sum))
+            and (np.diff(self.covered, prepend=0, append=self.n) >= 0).all()
+        )
 
 
 def regression_sums(
@@ -166,7 +168,8 @@ def summarise_regression(sums: RegressionSums) -> dict[str, float | int | None]:
     if n == 0:
         return {**dict.fromkeys(names), "n": 0}
     spread = sums.target_square - sums.target_sum**2 / n
-    varied = n > 1 and spread > 1e-12 * sums.target_square
+    # Below 1e-200 too: a ratio to it may be more than a float holds.
+    varied = n > 1 and spread > max(1e-12 * sums.target_square, 1e-200)
     return {
         "rmse": (sums.squared_error / n) ** 0.5,
         "mae": sums.absolute_error / n,

@@ -3,12 +3,16 @@
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 
+from pfedgp_core.calibration import CalibrationSums
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
 from pfedgp_core.exchange import ONBOARDED, Hello
+from pfedgp_core.metrics import MetricSums, metric_sums
 from pfedgp_core.publication import OnboardReply
+from pfedgp_core.regression_metrics import SUM_LIMIT, RegressionSums, regression_sums, summarise_regression
 from pfedgp_core.shared import SharedState
 from pfedgp_core.trained_model import TrainedModel
 
@@ -75,3 +79,76 @@ def test_a_plain_onboarding_answer_comes_back(model: TrainedModel) -> None:
 def test_implausible_onboarding_answers_are_refused(changes: dict, model: TrainedModel) -> None:
     with pytest.raises(DataError):
         OnboardReply.from_wire({ONBOARDED: json.dumps(onboarding(model, **changes))}, {}, model)
+
+
+def measured(n: int = 4) -> dict[str, Any]:
+    return metric_sums([[0.2, 0.8]] * n, [1] * n).to_dict()
+
+
+@pytest.mark.parametrize("bins", [0, 1, 10, 14, 16, 1000])
+def test_sums_have_the_number_of_bins_that_all_have(bins: int) -> None:
+    rest = [0] * (bins - 1)
+    cells = {"bin_count": [4, *rest], "bin_correct": [4, *rest], "bin_confidence": [3.2, *rest]} if bins else {}
+    none = {"bin_count": [], "bin_correct": [], "bin_confidence": []}
+    with pytest.raises(DataError):
+        MetricSums.from_dict(measured() | (cells or none))
+
+
+@pytest.mark.parametrize("count", [2**62, 2**63 - 1, 10**12, 10**30])
+def test_bin_counts_do_not_wrap_around(count: int) -> None:
+    # Four of 2^62 are 0 in 64 bits.
+    cells = {
+        "bin_count": [count] * 4 + [4] + [0] * 10,
+        "bin_correct": [0] * 4 + [4] + [0] * 10,
+        "bin_confidence": [float(count)] * 4 + [3.2] + [0] * 10,
+    }
+    with pytest.raises(DataError):
+        MetricSums.from_dict(measured() | cells)
+    negative = {"bin_count": [count, -count, 4] + [0] * 12, "bin_correct": [0, 0, 4] + [0] * 12}
+    with pytest.raises(DataError):
+        MetricSums.from_dict(measured() | negative)
+
+
+@pytest.mark.parametrize("confidence", [1e300, -1.0, 10**400, "1", None, [1.0]])
+def test_bin_confidences_lie_within_their_counts(confidence: object) -> None:
+    values = measured()
+    with pytest.raises(DataError):
+        MetricSums.from_dict(values | {"bin_confidence": [confidence, *values["bin_confidence"][1:]]})
+
+
+@pytest.mark.parametrize("field", ["n", "correct", "nll_sum", "brier_sum"])
+@pytest.mark.parametrize("value", [10**400, 1.7e308, -1.7e308, [1], None])
+def test_sums_of_any_size_are_refused(field: str, value: object) -> None:
+    with pytest.raises(DataError):
+        MetricSums.from_dict(measured() | {field: value})
+
+
+def test_calibration_sums_have_the_bins_of_all() -> None:
+    fields = CalibrationSums.zero().to_dict()
+    with pytest.raises(DataError):
+        CalibrationSums.from_dict(fields | {"test.bin_count": fields["test.bin_count"][:-1]})
+    with pytest.raises(DataError):
+        CalibrationSums.from_dict(fields | {"confusion.count": [2**62] * 4, "confusion.true": [0, 1, 2, 3]})
+    with pytest.raises(DataError):
+        CalibrationSums.from_dict(fields | {"validation.bin_confidence": DEEP})
+
+
+TARGETS = np.array([1.0, 2.0, 4.0])
+ERRORS = regression_sums(TARGETS + 0.1, np.ones(3), TARGETS, 2.0, 1.0).to_dict()
+
+
+@pytest.mark.parametrize("field", [name for name in ERRORS if name != "covered"])
+@pytest.mark.parametrize("value", [1.7e308, 1e200, 10**400])
+def test_regression_sums_of_any_size_are_refused(field: str, value: float) -> None:
+    with pytest.raises(DataError):
+        RegressionSums.from_dict(ERRORS | {field: value})
+
+
+def test_the_largest_and_smallest_regression_sums_have_finite_metrics() -> None:
+    largest = {name: SUM_LIMIT for name in ("squared_error", "nll_sum", "standard_square", "baseline_square")}
+    targets = {"absolute_error": 0.0, "target_sum": 0.0, "target_square": 5e-324}
+    total = RegressionSums.zero()
+    for _ in range(100):
+        total = total + RegressionSums.from_dict(ERRORS | largest | targets)
+        numbers = [value for value in summarise_regression(total).values() if value is not None]
+        assert np.isfinite(numbers).all()
