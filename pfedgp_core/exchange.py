@@ -7,6 +7,7 @@ metrics (numbers and lists of numbers only). Each record below turns itself into
 
 import importlib.metadata
 import json
+import math
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -14,7 +15,17 @@ from typing import Any
 
 from pfedgp_core.calibration import CalibrationSums
 from pfedgp_core.errors import DataError
-from pfedgp_core.field_checks import MALFORMED, count, finite, integer, not_negative, text
+from pfedgp_core.field_checks import (
+    MALFORMED,
+    check_names,
+    count,
+    finite,
+    integer,
+    not_negative,
+    seconds,
+    text,
+    within,
+)
 from pfedgp_core.metrics import MetricSums
 from pfedgp_core.regression_metrics import RegressionSums
 
@@ -56,6 +67,10 @@ HELLO, TRAIN, EVALUATE, ONBOARD = "query.hello", "train", "evaluate", "query.onb
 SPLITS = ("validation", "test")
 SAMPLE_LIMIT = 10**8  # no client has more
 CLASS_NAME_LIMIT = 200  # characters
+HELLO_LIMIT = 16 * 1024 * 1024  # characters of a greeting
+INPUT_LIMIT = 10**8  # values of one input
+LOSS_LIMIT = 1e12
+VERSIONS_LIMIT, VERSION_LIMIT = 50, 100  # entries, and characters of each part of one
 OK = "ok"
 STATUSES = {  # what became of a local update, and how the log says it
     OK: "updated",
@@ -111,7 +126,10 @@ class Hello:
     def from_wire(cls, config: Mapping[str, Any], metrics: Mapping[str, Any]) -> "Hello":
         """Read and check what ``to_wire`` wrote."""
         try:
-            fields = json.loads(config["hello"])
+            written = text(config["hello"])
+            if len(written) > HELLO_LIMIT:
+                raise ValueError
+            fields = json.loads(written)
             hello = cls(
                 name=text(fields["name"]),
                 classes=tuple(count(c) for c in fields["classes"]),
@@ -133,6 +151,13 @@ class Hello:
             raise DataError("hello with a class id that is not among its classes")
         if not all(name.isprintable() and len(name) <= CLASS_NAME_LIMIT for name in hello.class_names):
             raise DataError("hello with an unprintable or over-long class name")
+        if len(set(hello.classes)) < len(hello.classes):
+            raise DataError("hello with a class twice")
+        if len(hello.input_shape) > 3 or math.prod(hello.input_shape) > INPUT_LIMIT:
+            raise DataError("hello with an implausible shape of an input")
+        software = [hello.partition_hash, *hello.versions, *hello.versions.values()]
+        if len(hello.versions) > VERSIONS_LIMIT or not all(map(_is_short, software)):
+            raise DataError("hello with unprintable, over-long or too many versions")
         if max(hello.n_train, hello.n_validation, hello.n_test) > SAMPLE_LIMIT:
             raise DataError("hello with an implausible sample count")
         return hello
@@ -194,10 +219,10 @@ class TrainReply:
             name=_get(config, CLIENT, text),
             status=status,
             n_train=n_train,
-            loss=_get(metrics, "loss", finite) if "loss" in metrics else None,
+            loss=_get(metrics, "loss", _loss) if "loss" in metrics else None,
             steps=_get(metrics, "steps", count),
-            counters=_prefixed(metrics, "counter.", count),
-            seconds=_prefixed(metrics, "seconds.", not_negative),
+            counters=_named(metrics, "counter.", count),
+            seconds=_named(metrics, "seconds.", seconds),
         )
 
 
@@ -236,8 +261,8 @@ class EvaluateReply:
             name=_get(config, CLIENT, text),
             split=_get(config, SPLIT, text),
             sums=sums,
-            counters=_prefixed(metrics, "counter.", count),
-            seconds=_prefixed(metrics, "seconds.", not_negative),
+            counters=_named(metrics, "counter.", count),
+            seconds=_named(metrics, "seconds.", seconds),
             calibration=CalibrationSums.from_dict(calibration) if calibration else None,
         )
 
@@ -266,6 +291,10 @@ def software_versions() -> dict[str, str]:
     return versions
 
 
+def _is_short(line: str) -> bool:
+    return len(line) <= VERSION_LIMIT and line.isprintable()
+
+
 def _log_fields(counters: Mapping[str, int], seconds: Mapping[str, float]) -> Fields:
     fields: Fields = {f"counter.{key}": int(value) for key, value in counters.items()}
     return fields | {f"seconds.{key}": float(value) for key, value in seconds.items()}
@@ -273,6 +302,19 @@ def _log_fields(counters: Mapping[str, int], seconds: Mapping[str, float]) -> Fi
 
 def _prefixed(fields: Mapping[str, Any], prefix: str, check: Any) -> dict[str, Any]:
     return {key.removeprefix(prefix): _get(fields, key, check) for key in sorted(fields) if key.startswith(prefix)}
+
+
+def _named(fields: Mapping[str, Any], prefix: str, check: Any) -> dict[str, Any]:
+    """Numbers whose names the sender chose, which tables and logs show."""
+    try:
+        check_names(key.removeprefix(prefix) for key in fields if key.startswith(prefix))
+    except ValueError as error:
+        raise DataError(f"field {prefix!r} {error}") from None
+    return _prefixed(fields, prefix, check)
+
+
+def _loss(value: Any) -> float:
+    return within(value, LOSS_LIMIT)
 
 
 def _get(fields: Mapping[str, Any], key: str, check: Any) -> Any:

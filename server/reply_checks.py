@@ -1,5 +1,7 @@
 """What a reply must be like before the server uses it; every refusal has a reason that fits in a log line."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -8,6 +10,7 @@ from flwr.app import ConfigRecord, Error, Message
 
 from pfedgp_core.errors import DataError
 from pfedgp_core.exchange import ARRAYS, CONFIG, OK, SHARED, EvaluateReply, Hello, TrainReply, riding_evaluation
+from pfedgp_core.field_checks import printable
 from pfedgp_core.metrics import MetricSums
 from pfedgp_core.publication import OnboardReply
 from pfedgp_core.regression_metrics import RegressionSums
@@ -39,6 +42,9 @@ _ERRORS = {
     UNREADABLE: "its reply cannot be read",
 }
 
+CLASSES_LIMIT = 10_000  # of one client
+REASON_LIMIT = 200  # characters
+
 Reply = TypeVar("Reply", bound=TrainReply | EvaluateReply)
 
 
@@ -69,7 +75,12 @@ def error_reason(error: Error) -> str:
 
 def read_hello(message: Message) -> Hello:
     """Read a client's presentation; DataError says why it cannot be used."""
-    return Hello.from_wire(*_records(message))
+    with _short_reason():
+        hello = Hello.from_wire(*_records(message))
+        # Here alone, because the clients of a checkpoint carry the classes of all of them.
+        if len(hello.class_names) > CLASSES_LIMIT:
+            raise DataError(f"hello with {len(hello.class_names)} classes, more than {CLASSES_LIMIT}")
+        return hello
 
 
 def read_train_reply(message: Message, name: str, size: int, samples: int | None = None) -> Accepted[TrainReply]:
@@ -81,32 +92,44 @@ def read_train_reply(message: Message, name: str, size: int, samples: int | None
         An error reply, a missing or malformed field, another client's name, a sample count that is not positive or
         above that of the greeting, or a vector that is not `size` finite float32 values. The text is the reason alone.
     """
-    reply = TrainReply.from_wire(*_records(message))
-    _check_name(reply.name, name)
-    if samples is not None and reply.n_train > samples:
-        raise DataError(f"sample count {reply.n_train} where its greeting said {samples}")
-    return Accepted(reply, _read_vector(message, size) if reply.status == OK else None)
+    with _short_reason():
+        reply = TrainReply.from_wire(*_records(message))
+        _check_name(reply.name, name)
+        if samples is not None and reply.n_train > samples:
+            raise DataError(f"sample count {reply.n_train} where its greeting said {samples}")
+        return Accepted(reply, _read_vector(message, size) if reply.status == OK else None)
 
 
 def read_evaluate_reply(
     message: Message, hello: Hello, split: str, sums_type: type[MetricSums] | type[RegressionSums] = MetricSums
 ) -> Accepted[EvaluateReply]:
     """Read the reply of the client that presented itself with `hello`; raises as ``read_train_reply``."""
-    return _checked_evaluation(EvaluateReply.from_wire(*_records(message), sums_type), hello, split)
+    with _short_reason():
+        return _checked_evaluation(EvaluateReply.from_wire(*_records(message), sums_type), hello, split)
 
 
 def read_riding_evaluation(
     message: Message, hello: Hello, split: str, sums_type: type[MetricSums] | type[RegressionSums] = MetricSums
 ) -> Accepted[EvaluateReply]:
     """Read the evaluation in a reply to a train request that named a split; raises as ``read_train_reply``."""
-    return _checked_evaluation(riding_evaluation(*_records(message), sums_type), hello, split)
+    with _short_reason():
+        return _checked_evaluation(riding_evaluation(*_records(message), sums_type), hello, split)
+
+
+@contextmanager
+def _short_reason() -> Iterator[None]:
+    """A reason may quote what the client sent; it becomes one line that any log can show."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(printable(str(error), REASON_LIMIT)) from None
 
 
 def _checked_evaluation(reply: EvaluateReply, hello: Hello, split: str) -> Accepted[EvaluateReply]:
     samples = hello.count(split)
     _check_name(reply.name, hello.name)
     if reply.split != split:
-        raise DataError(f"sums of {reply.split!r} data where {split!r} was asked for")
+        raise DataError(f"sums of {reply.split[:20]!r} data where {split!r} was asked for")
     if reply.sums.n > samples:
         raise DataError(f"sums of {reply.sums.n} samples from a client that has {samples}")
     calibration = reply.calibration
@@ -117,7 +140,8 @@ def _checked_evaluation(reply: EvaluateReply, hello: Hello, split: str) -> Accep
 
 def read_onboard_reply(message: Message, model: TrainedModel) -> OnboardReply:
     """Read a site's answer to the publication of `model`; DataError says why it cannot be used."""
-    return OnboardReply.from_wire(*_records(message), model)
+    with _short_reason():
+        return OnboardReply.from_wire(*_records(message), model)
 
 
 def _records(message: Message) -> tuple[dict, dict]:

@@ -120,9 +120,7 @@ class ConsoleReporter(Reporter):
             self._print(f"  {what}: {listed}")
 
     def _print(self, line: str) -> None:
-        # Names of clients and classes may hold any character; a hospital's terminal or log may not show them.
-        plain = line.encode("ascii", "backslashreplace").decode("ascii")
-        print(plain, file=self._stream or sys.stdout, flush=True)
+        print(_plain(line), file=self._stream or sys.stdout, flush=True)
 
 
 _COLUMNS = ("client", "classes", "train", "test", "rounds", "last", "accuracy", "nll", "ece", "brier")
@@ -176,7 +174,7 @@ def _measured(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], names: int) -> list[str]:
     """Align the columns: the first `names` to the left, numbers to the right."""
-    plain = [tuple(cell.encode("ascii", "backslashreplace").decode("ascii") for cell in row) for row in rows]
+    plain = [tuple(_plain(cell) for cell in row) for row in rows]
     widths = [max(len(row[i]) for row in [columns, *plain]) for i in range(len(columns))]
     lines = []
     for row in [columns, *plain]:
@@ -188,3 +186,8 @@ def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], names: int
 
 def _text(value: Any) -> str:
     return "n/a" if value is None else str(value)
+
+
+def _plain(text: str) -> str:
+    """Printable ASCII, with escapes for the rest: no terminal obeys what it prints, and every one can show it."""
+    return "".join(c if c.isascii() and c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -9,7 +9,8 @@ import pytest
 from pfedgp_core.calibration import CalibrationSums
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
-from pfedgp_core.exchange import ONBOARDED, Hello
+from pfedgp_core.exchange import ONBOARDED, EvaluateReply, Hello, TrainReply
+from pfedgp_core.field_checks import printable
 from pfedgp_core.metrics import MetricSums, metric_sums
 from pfedgp_core.publication import OnboardReply
 from pfedgp_core.regression_metrics import SUM_LIMIT, RegressionSums, regression_sums, summarise_regression
@@ -152,3 +153,67 @@ def test_the_largest_and_smallest_regression_sums_have_finite_metrics() -> None:
         total = total + RegressionSums.from_dict(ERRORS | largest | targets)
         numbers = [value for value in summarise_regression(total).values() if value is not None]
         assert np.isfinite(numbers).all()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"versions": {f"p{i}": "1" for i in range(1000)}},
+        {"versions": {"torch": "9" * 1000}},
+        {"versions": {"\x1b[31mtorch": "2"}},
+        {"versions": {"torch": "2\n\x1b]0;title\x07"}},
+        {"versions": {"torch": 2}},
+        {"partition_hash": "x" * 1000},
+        {"partition_hash": "\x1b[2J"},
+        {"name": "ward\u202ex"},
+        {"name": "w" * 101},
+        {"class_names": ["a", "b" * 201]},
+        {"class_names": ["a", "\x1b[31mb"]},
+        {"classes": [0, 1, 1]},
+        {"classes": [2]},
+        {"input_shape": [10**6, 10**6, 10**6]},
+        {"input_shape": [1] * 50},
+        {"n_train": 10**10},
+    ],
+    ids=str,
+)
+def test_greetings_beyond_all_bounds_are_refused(changes: dict) -> None:
+    with pytest.raises(DataError):
+        Hello.from_wire(hello_with(**changes), {})
+
+
+@pytest.mark.parametrize(
+    "metrics",
+    [
+        {"counter.\n\x1b[31mINJECT": 7},
+        {"counter.<script>alert(1)</script>": 7},
+        {"counter." + "A" * 61: 7},
+        {"counter.": 7},
+        {"counter.a": 10**13},
+        {f"counter.k{i}": 1 for i in range(101)},
+        {"seconds.\x1b[31m": 1.0},
+        {f"seconds.k{i}": 1.0 for i in range(101)},
+        {"seconds.gp": 1.7e308},
+        {"seconds.gp": 1.1e7},
+        {"seconds.gp": -1.0},
+        {"loss": 1.7e308},
+        {"loss": -1.1e12},
+        {"steps": 2**63 - 1},
+    ],
+    ids=lambda metrics: next(iter(metrics))[:20].encode("unicode_escape").decode(),
+)
+def test_updates_with_names_and_numbers_beyond_all_bounds_are_refused(metrics: dict) -> None:
+    config, plain = TrainReply("ward-x", "ok", 10, 0.5, 2, {"chain redrawn": 1}, {"gp": 0.1}).to_wire()
+    assert TrainReply.from_wire(config, plain).counters == {"chain redrawn": 1}
+    with pytest.raises(DataError) as caught:
+        TrainReply.from_wire(config, plain | metrics)
+    assert str(caught.value).isprintable() and len(str(caught.value)) <= 200
+    evaluation, sums = EvaluateReply("ward-x", "test", MetricSums.zero()).to_wire()
+    if not {"loss", "steps"} & set(metrics):
+        with pytest.raises(DataError):
+            EvaluateReply.from_wire(evaluation, sums | metrics)
+
+
+def test_what_is_printed_is_one_short_line() -> None:
+    assert printable("a\x1b[31m\n\u202eb\u00e9", 200) == "a\\x1b[31m\\n\\u202eb\u00e9"
+    assert len(printable("\n" * 10**6, 200)) == 200 and len(printable("x" * 201, 200)) == 200

@@ -1,5 +1,7 @@
 """Replies in both layouts of the vector, and what becomes of malformed ones."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
@@ -8,9 +10,10 @@ from client.messages import read_request, reply_to
 from pfedgp_core import wire
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
-from pfedgp_core.exchange import ARRAYS, CONFIG, SHARED, TRAIN, TrainReply
+from pfedgp_core.exchange import ARRAYS, CONFIG, SHARED, TRAIN, EvaluateReply, Hello, TrainReply
+from pfedgp_core.metrics import MetricSums
 from server.messages import pack_vector, request, request_config
-from server.reply_checks import read_train_reply
+from server.reply_checks import CLASSES_LIMIT, read_evaluate_reply, read_hello, read_train_reply
 from tests.wire_parts import put_vector
 
 VECTOR = np.arange(6, dtype=np.float32)
@@ -111,3 +114,23 @@ def test_the_server_changes_no_request_of_another_node() -> None:
     config, arrays = request_config(Settings(), 1), pack_vector(VECTOR)
     first, second = (request(TRAIN, node, config, arrays, 60.0) for node in (1, 2))
     assert SHARED not in config and first.content[CONFIG] == second.content[CONFIG]
+
+
+def test_a_client_cannot_flood_the_class_list() -> None:
+    hello = Hello("w", (0,), tuple(f"c{i}" for i in range(CLASSES_LIMIT + 1)), 1, 1, 1, (4,), "", {}, (0.0,), (1.0,))
+    with pytest.raises(DataError, match="10001 classes"):
+        read_hello(reply_to(question(), hello))
+    fitting = dataclasses.replace(hello, class_names=hello.class_names[1:])
+    assert read_hello(reply_to(question(), fitting)) == fitting
+
+
+def test_a_reason_is_short_and_printable_whatever_a_client_sends() -> None:
+    hello = Hello("ward-3", (0,), ("a",), 1, 1, 1, (4,), "", {})
+    reply = reply_to(question(), EvaluateReply("ward-3", "\x1b[2J\n" * 10_000, MetricSums.zero()))
+    with pytest.raises(DataError, match="was asked for") as caught:
+        read_evaluate_reply(reply, hello, "test")
+    assert str(caught.value).isprintable() and len(str(caught.value)) <= 200
+    counters = {"\x1b" * 10_000: 1}
+    with pytest.raises(DataError) as caught:
+        read_train_reply(reply_to(question(), dataclasses.replace(REPLY, counters=counters), VECTOR), "ward-3", 6)
+    assert str(caught.value).isprintable() and len(str(caught.value)) <= 200

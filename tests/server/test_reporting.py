@@ -139,3 +139,11 @@ def test_prints_to_the_present_standard_output(capsys: pytest.CaptureFixture[str
 def test_a_chosen_temperature_has_a_line_of_its_own(reporter: ConsoleReporter, out: io.StringIO) -> None:
     reporter.finish([ROW], SUMMARY | {"temperature": 0.2, "ece_at_temperature": 0.0104}, Path("/runs/a"))
     assert "           at temperature 0.2, the best on validation data: ece 0.010\n" in out.getvalue()
+
+
+def test_no_name_gives_an_order_to_the_terminal(reporter: ConsoleReporter, out: io.StringIO) -> None:
+    evil = "a\x1b[2J\x07\nb\x85"
+    reporter.round(RECORD | {"counters": {evil: 1}, "failed": {evil: evil}})
+    reporter.finish([ROW | {"name": evil, "classes": [evil]}], SUMMARY | {"notes": [evil]}, Path("/runs/a"))
+    assert all(character == "\n" or character.isprintable() for character in out.getvalue())
+    assert "counters: a\\x1b[2J\\x07\\nb\\x85 1\n" in out.getvalue()
