@@ -10,7 +10,7 @@ from pfedgp.site.plan import SitePlan
 from pfedgp.site.preflight import is_builtin_data
 from pfedgp.site.state_folder import StateFolder
 from pfedgp.site.supervisor import Supervisor
-from pfedgp_core.errors import ConfigError
+from pfedgp_core.errors import ConfigError, DataError
 
 __all__ = ["add_arguments", "main"]
 
@@ -18,7 +18,7 @@ __all__ = ["add_arguments", "main"]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
     parser.add_argument("--name", metavar="NAME", help="name of the site, as the server shows it")
-    parser.add_argument("--superlink", required=True, metavar="HOST:PORT", help="the server's fleet port")
+    parser.add_argument("--superlink", metavar="HOST:PORT", help="the server's fleet port")
     parser.add_argument("--ca", type=Path, metavar="FILE", help="ca.crt of the server")
     parser.add_argument("--key", type=Path, metavar="FILE", help="the site's private key, whose .pub the server knows")
     parser.add_argument("--data", metavar="PATH", help="the site's labelled data, as for check-data")
@@ -41,21 +41,25 @@ def main(args: argparse.Namespace) -> int:
     plan = _plan(args)
     folder = StateFolder(Path(plan.state))
     with folder.locked(), folder.logs() as logger:
+        logger.info("pfedgp client %s: checking data, device and server ...", plan.name)
         return Supervisor(_checked(plan), folder, logger).run()
 
 
 def _plan(args: argparse.Namespace) -> SitePlan:
     simulated = args.partition_id is not None or args.num_partitions is not None
-    if simulated == (args.data is not None):
+    if simulated and args.data is not None:
         raise ConfigError("Give the site's data with --data, or a part of a simulated data set with --partition-id.")
     if simulated and (args.partition_id is None or args.num_partitions is None):
         raise ConfigError("--partition-id and --num-partitions go together: give both.")
-    if args.name is None and not simulated:
-        raise ConfigError("The site has no name: give --name, such as --name ward-3.")
+    if missing := _missing(args, simulated):
+        from pfedgp.cli import VERBS
+
+        raise ConfigError(f"Missing: {', '.join(missing)}. A whole command: {VERBS['client'].example}")
     if args.name is not None and (not args.name.strip() or not args.name.isprintable() or "/" in args.name):
         raise ConfigError(f"--name {args.name!r} is not a name: give printable text without a slash.")
     host, port = _address(args.superlink)
     _check_security(args, host)
+    _check_path(args.data or "")
     name = args.name or f"client-{args.partition_id}"
     state = (args.state.expanduser() if args.state else _default_state(name)).absolute()
     config: dict[str, str | int] = {"device": args.device, "state": str(state), "site": str(state / "site")}
@@ -69,6 +73,18 @@ def _plan(args: argparse.Namespace) -> SitePlan:
             config["data-root"] = str(Path(args.data_root).expanduser().absolute())
     ca, key = ("" if file is None else str(file.expanduser().absolute()) for file in (args.ca, args.key))
     return SitePlan(f"{host}:{port}", ca, key, config, str(state), name, args.stock)
+
+
+def _missing(args: argparse.Namespace, simulated: bool) -> list[str]:
+    """Every option that the site lacks."""
+    needed = {
+        "--name": args.name is None and not simulated,
+        "--superlink": args.superlink is None,
+        "--ca": args.ca is None and not args.insecure,
+        "--key": args.key is None and not args.insecure,
+        "--data": args.data is None and not simulated,
+    }
+    return [option for option, lacks in needed.items() if lacks]
 
 
 def _address(text: str) -> tuple[str, int]:
@@ -86,10 +102,14 @@ def _check_security(args: argparse.Namespace, host: str) -> None:
             raise ConfigError(f"--insecure is for a server on this machine, not for {host}: give --ca and --key.")
         return
     for option, file in (("--ca", args.ca), ("--key", args.key)):
-        if file is None:
-            raise ConfigError(f"{option} is missing: give the file that `pfedgp certs` made on the server.")
         if not os.access(file.expanduser(), os.R_OK) or not file.expanduser().is_file():
             raise ConfigError(f"{option} {file} cannot be read: give the path of a file that this user may read.")
+
+
+def _check_path(data: str) -> None:
+    """Refuse at once a path with nothing at it; what may be a built-in data set's name is looked at later."""
+    if Path(data).name != data and not Path(data).expanduser().exists():
+        raise DataError(f"There is nothing at {data}: give --data the path of the site's data, see pfedgp check-data.")
 
 
 def _is_loopback(host: str) -> bool:

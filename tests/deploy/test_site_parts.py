@@ -396,17 +396,19 @@ def test_a_warning_of_the_app_is_known_by_the_form_of_its_log(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ([], "Give the site's data with --data"),
+        ([], "Missing: --name, --ca, --key, --data. A whole command: pfedgp client --name"),
         (["--data", "x", "--partition-id", "1", "--num-partitions", "2"], "Give the site's data with --data"),
         (["--partition-id", "1"], "--partition-id and --num-partitions go together"),
-        (["--data", "x"], "The site has no name"),
-        (["--data", "x", "--name", "a/b"], "is not a name"),
-        (["--data", "x", "--name", "a", "--superlink", "host"], "is no address"),
-        (["--data", "x", "--name", "a", "--superlink", "host:70000"], "is no address"),
+        (["--data", "x"], "Missing: --name, --ca, --key. A"),
+        (["--partition-id", "0", "--num-partitions", "2", "--insecure", "--superlink", "h"], "is no address"),
+        (["--data", "x", "--name", "a/b", "--insecure"], "is not a name"),
+        (["--data", "x", "--name", "a", "--insecure", "--superlink", "host"], "is no address"),
+        (["--data", "x", "--name", "a", "--insecure", "--superlink", "host:70000"], "is no address"),
         (["--data", "x", "--name", "a", "--superlink", "10.0.0.1:9092", "--insecure"], "a server on this machine"),
         (["--data", "x", "--name", "a", "--insecure", "--key", "k"], "uses neither --ca nor --key"),
-        (["--data", "x", "--name", "a"], "--ca is missing"),
-        (["--data", "x", "--name", "a", "--ca", "no-such-file"], "--ca no-such-file cannot be read"),
+        (["--data", "x", "--name", "a", "--ca", "no-such-file"], "Missing: --key. A"),
+        (["--data", "no/such/data", "--name", "a", "--insecure"], "nothing at no/such/data"),
+        (["--data", "x", "--name", "a", "--ca", "no-such-file", "--key", "k"], "--ca no-such-file cannot be read"),
     ],
 )
 def test_a_mistake_in_the_command_is_one_sentence(
@@ -414,6 +416,11 @@ def test_a_mistake_in_the_command_is_one_sentence(
 ) -> None:
     assert main(["client", "--superlink", "localhost:9092", *options]) == 2
     assert sentence in capsys.readouterr().err
+
+
+def test_without_any_option_all_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["client"]) == 2
+    assert "Missing: --name, --superlink, --ca, --key, --data. " in capsys.readouterr().err
 
 
 def test_a_site_without_usable_data_does_not_start(tmp_path: Path) -> None:
@@ -429,4 +436,5 @@ def test_a_site_without_usable_data_does_not_start(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 2
+    assert "pfedgp client x: checking data, device and server ..." in done.stdout
     assert "label" in done.stderr and f"See all problems with: pfedgp check-data {data}" in done.stderr
