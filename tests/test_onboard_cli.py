@@ -173,6 +173,15 @@ def test_mistakes(argv: str, expected: str, here: Path, capsys: pytest.CaptureFi
     assert sorted(here.rglob("*")) == before
 
 
+def test_the_state_folder_of_a_client_is_no_site_but_holds_one(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.savez("a.npz", x=np.zeros((2, 8, 8), np.uint8), y=[0, 1])
+    (here / "state").mkdir()
+    ran("onboard", "--out", "state/site", "--model", "run/best", "--data", "a.npz")
+    message = refused(capsys, "predict", "--site", "state", "--data", "a.npz", "--out", "p.csv")
+    assert "did you mean state/site?" in message and not (here / "p.csv").exists()
+    ran("predict", "--site", "state/site", "--data", "a.npz", "--out", "p.csv")
+
+
 def test_data_that_cannot_be_used(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "data" / "cat").mkdir(parents=True)
     (here / "data" / "cat" / "1.png").write_bytes(b"no image")

@@ -31,7 +31,9 @@ __all__ = ["add_arguments", "main"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    parser.add_argument("--site", type=Path, metavar="SITE", required=True, help="folder that pfedgp onboard wrote")
+    parser.add_argument(
+        "--site", type=Path, metavar="SITE", required=True, help="folder of pfedgp onboard, or STATE/site"
+    )
     parser.add_argument(
         "--data", type=Path, metavar="PATH", required=True, help="new samples: folder of images, .npz, .csv or .parquet"
     )
@@ -54,6 +56,7 @@ def main(args: argparse.Namespace) -> int:
     out = None if args.out == "-" else Path(args.out).expanduser()
     if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
         raise ArtefactError(f"Cannot write {out}: give the name of a file in a folder that exists.")
+    _require_site(args.site)
     import torch
 
     torch.set_num_threads(1)  # small matrices are several times slower on more
@@ -81,6 +84,13 @@ def main(args: argparse.Namespace) -> int:
         write_whole(out, text)
     _summarise(site, samples, prediction, threshold, out)
     return 0
+
+
+def _require_site(path: Path) -> None:
+    """Say where the site is, if the path is the state folder of ``pfedgp client``."""
+    below = path / "site"
+    if not (path / "site.json").is_file() and (below.expanduser() / "site.json").is_file():
+        raise ArtefactError(f"{path} is the state folder of a client, and no site: did you mean {below}?")
 
 
 def _to_csv(site: "SavedSite", samples: "Samples", prediction: "Prediction", threshold: float) -> str:
