@@ -128,6 +128,7 @@ def _list(folder: Path, wanted: Wanted, findings: Findings) -> list[tuple[Path, 
     try:
         entries = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
         direct = [path for path in entries if _is_image(path)]
+        deep: list[Path] = []
         files = [(path, "") for path in direct]
         strangers = [path for path in entries if path.is_file() and not _is_image(path)]
         for kind in entries:
@@ -135,6 +136,7 @@ def _list(folder: Path, wanted: Wanted, findings: Findings) -> list[tuple[Path, 
                 below = sorted(p for p in kind.rglob("*") if p.is_file() and not p.name.startswith("."))
                 images = [path for path in below if _is_image(path)]
                 files += [(path, kind.name) for path in images]
+                deep += [path for path in images if path.parent != kind]
                 strangers += [path for path in below if not _is_image(path)]
                 if not images:
                     findings.remark(f"The folder of class {kind.name!r} holds no image.")
@@ -146,6 +148,13 @@ def _list(folder: Path, wanted: Wanted, findings: Findings) -> list[tuple[Path, 
             "that is named after its class."
         )
         files = files[len(direct) :]
+    if deep and wanted.labelled:
+        inner = deep[0].relative_to(folder)
+        findings.remark(
+            f"{counted(len(deep), 'image')} in folders within a class, such as {_name(deep[0], folder)} in class "
+            f"{_name(folder / inner.parts[0], folder)!r}: the folders directly in {folder} are the classes; is "
+            f"{deep[0].parent.parent} meant?"
+        )
     if strangers:
         names = few([_name(path, folder) for path in strangers])
         findings.remark(f"Ignored, as not named like an image: {counted(len(strangers), 'file')} ({names}).")

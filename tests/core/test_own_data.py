@@ -235,6 +235,15 @@ def test_check_notes_what_is_unusual_and_works(tmp_path: Path) -> None:
         check_data(tmp_path / "none")
 
 
+def test_check_notes_images_within_folders_of_a_class(tmp_path: Path) -> None:
+    folder(tmp_path / "data" / "images")
+    report = check_data(tmp_path / "data")
+    assert report.splits[0].counts == {"images": 6}
+    assert "6 images in folders within a class, such as images/cat/0.png in class 'images'" in report.text()
+    assert f"is {tmp_path / 'data' / 'images'} meant?" in report.text()
+    assert "meant?" not in check_data(tmp_path / "data" / "images").text()
+
+
 def test_check_notes_contradictions_and_what_is_in_two_parts(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,label\n1,cat\n1,dog\n2,dog\n-0,cat\n0,cat\n")
     report = check_data(tmp_path / "t.csv")
