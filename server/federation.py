@@ -10,7 +10,7 @@ import numpy as np
 from flwr.serverapp import Grid
 
 from pfedgp_core.config import Settings
-from pfedgp_core.errors import ArtefactError, RunFailedError
+from pfedgp_core.errors import ArtefactError, PFedGPError, RunFailedError
 from pfedgp_core.shared import SharedState
 from server.artefacts import RunFolder
 from server.checkpoint import Checkpoint, Model, write_checkpoint
@@ -83,7 +83,7 @@ class Federation:
         ------
         RunFailedError
             Too few clients, too many failed rounds in a row, a failure with ``on-failure = stop``, or no client that
-            could test the model.
+            could test the model; and whatever else the run cannot go on with.
         ArtefactError
             Something could not be written; the former checkpoint is whole.
         """
@@ -96,13 +96,12 @@ class Federation:
             if self.round is not None:
                 remedy = f"make room and rights there, then go on {self._where()}."
             written = CannotWriteError(error.what, remedy)
-            with suppress(ArtefactError):
-                self._fail(str(written))
+            self._fail(str(written))
             raise written from error
-        except RunFailedError as error:
+        except PFedGPError as error:
             reason = str(error) if self.round is None else f"{error} Go on {self._where()}."
             self._fail(reason)
-            raise RunFailedError(reason) from error
+            raise (ArtefactError if isinstance(error, ArtefactError) else RunFailedError)(reason) from error
 
     def _begin(self) -> None:
         """Meet the clients, and take the first model or that of the checkpoint."""
@@ -135,6 +134,8 @@ class Federation:
                 f"version's network has {size}: go on with the version of pFedGP that started the run."
             )
         self.model, self.best, self.pending = former.current, former.best, former.pending
+        done = [*self.history, *([self.pending] if self.pending else [])]
+        self.strategy.recall(record.get("update_norm") for record in done)
         # A run that these failures have ended gets its full number of tries again.
         ended = len(former.failed_rounds) >= self.settings.max_failed_rounds
         self.failed_rounds = [] if ended else former.failed_rounds
@@ -289,15 +290,17 @@ class Federation:
 
     def _fail(self, reason: str) -> None:
         """Leave what there is of a run that ends without a result."""
-        with suppress(ArtefactError):
+        with suppress(PFedGPError):
             if self.pending is not None:  # its evaluation will not come; a run that goes on makes the line again
                 self._record(self.pending)
             self.pending = None
-        self._tell()
-        failed = unfinished(self.settings, self.roster, self.history, reason, self._elapsed()) | self.releases.spent()
-        self.folder.write_summary(failed)
-        for reporter in self.reporters:
-            reporter.fail(failed, self.folder.path)
+        with suppress(PFedGPError):  # the reason counts, not what may be wrong with telling it
+            self._tell()
+            spent = self.releases.spent()
+            failed = unfinished(self.settings, self.roster, self.history, reason, self._elapsed()) | spent
+            self.folder.write_summary(failed)
+            for reporter in self.reporters:
+                reporter.fail(failed, self.folder.path)
 
     def _where(self) -> str:
         return f"after round {self.round} with: pfedgp resume {self.folder.path}"

@@ -1,16 +1,19 @@
 """What becomes of a run in which clients fail: it goes on or stops as the settings say, and the client is named."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from flwr.app import Error, Message
 
-from pfedgp_core.errors import RunFailedError
-from pfedgp_core.exchange import CONFIG, ROUND, TRAIN
+from pfedgp_core.errors import ArtefactError, DataError, NonFiniteError, PFedGPError, RunFailedError
+from pfedgp_core.exchange import CONFIG, METRICS, ROUND, TRAIN
+from server import strategy
 from tests.fakegrid import FakeGrid, Tamper
 from tests.federation_run import Run, federate, resume
 from tests.uninterrupted import MODES, SETTINGS, same, uninterrupted, without_pictures
+from tests.wire_parts import metrics_in
 
 
 @pytest.fixture(autouse=True)
@@ -92,3 +95,73 @@ def test_a_reply_that_comes_a_round_too_late_is_ignored(tmp_path: Path) -> None:
     run = start(Late(app, settings.clients), settings, tmp_path / "late")
     assert run.records[0]["failed"] == {"client-01": "no reply within 1 s"}
     assert run.records[1]["ok"] == len(run.records[1]["sampled"]) and run.records[1]["failed"] == {}
+
+
+@pytest.mark.parametrize("kind", [DataError, NonFiniteError, ArtefactError])
+def test_whatever_error_ends_a_run_leaves_its_reason_and_the_way_on(
+    kind: type[PFedGPError], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls, combine = [], strategy.combine
+
+    def breaks(*arguments: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 3:
+            raise kind("The third average broke.")
+        return combine(*arguments)
+
+    settings, out = SETTINGS.replace(clients_per_round=4), tmp_path / "run"
+    monkeypatch.setattr(strategy, "combine", breaks)
+    ending = ArtefactError if kind is ArtefactError else RunFailedError
+    with pytest.raises(ending, match=r"The third average broke\. Go on after round 2 with: pfedgp resume"):
+        federate(settings, out, deployed=True)
+    summary = Run(out).summary
+    assert summary["status"] == "failed" and "third average broke" in summary["reason"]
+    assert f"after round 2 with: pfedgp resume {out}" in summary["reason"]
+    assert same(resume(out, deployed=True), uninterrupted(settings, True))
+
+
+def a_reply(change: Callable[[dict[str, Any]], None]) -> Tamper:
+    """A tamper that changes the metrics of every reply of one client."""
+
+    def tamper(request: Message, index: int, reply: Message) -> Message:
+        if index == 2 and METRICS in reply.content.config_records.get(CONFIG, {}):
+            with metrics_in(reply) as metrics:
+                change(metrics)
+        return reply
+
+    return tamper
+
+
+def wrapped(metrics: dict[str, Any]) -> None:
+    for prefix in ("", "evaluation."):
+        if n := metrics.get(f"{prefix}sums.n"):
+            metrics[f"{prefix}sums.bin_count"] = [2**62] * 4 + [n] + [0] * 10
+
+
+def ten_bins(metrics: dict[str, Any]) -> None:
+    for prefix in ("", "evaluation."):
+        if n := metrics.get(f"{prefix}sums.n"):
+            cells = {"bin_count": n, "bin_correct": metrics[f"{prefix}sums.correct"], "bin_confidence": 0.5 * n}
+            metrics |= {f"{prefix}sums.{key}": [value] + [0] * 9 for key, value in cells.items()}
+
+
+@pytest.mark.parametrize("deployed", MODES.values(), ids=MODES)
+@pytest.mark.parametrize(
+    "change",
+    [
+        ten_bins,
+        wrapped,
+        lambda metrics: metrics.update({"loss": 1.7e308} if "loss" in metrics else {}),
+        lambda metrics: metrics.update({"seconds.gp": 1.7e308, "evaluation.seconds.gp": 1.7e308}),
+        lambda metrics: metrics.update({"counter.\x1b[31m" + "A" * 100_000: 2**62}),
+    ],
+    ids=["ten bins", "wrapped bins", "loss", "seconds", "counter"],
+)
+def test_one_client_s_reply_costs_that_client_its_place_and_not_the_run(
+    change: Callable[[dict[str, Any]], None], deployed: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = SETTINGS.replace(clients_per_round=4, rounds=2, evaluate_every=1)
+    run = federate(settings, tmp_path / "run", a_reply(change), deployed)
+    assert run.summary["status"] == "completed" and run.summary["accuracy"] is not None
+    assert set(run.summary["failures"]) | set(run.summary["missing_clients"]) == {"client-02"}
+    assert "\x1b" not in capsys.readouterr().out
