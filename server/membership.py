@@ -4,8 +4,11 @@ Clients of a simulation share one partition and agree in everything. Sites with 
 the shape of an input: before round 1 their classes become one list and their moments one normalisation.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from pfedgp_core.class_ids import map_classes
 from pfedgp_core.config import Settings
@@ -13,8 +16,9 @@ from pfedgp_core.data_spec import DataSpec, class_list, parse_shape, pooled_mome
 from pfedgp_core.errors import DataError, RunFailedError
 from pfedgp_core.exchange import Hello
 from pfedgp_core.own_samples import shape_text
+from server.input_scales import impossible_moments, on_another_scale, trusted_counts
 
-__all__ = ["as_member", "common_spec", "difference", "misfit"]
+__all__ = ["as_member", "common_spec", "difference", "misfit", "outsiders"]
 
 
 def difference(hello: Hello, reference: Hello) -> str:
@@ -52,6 +56,8 @@ def misfit(hello: Hello, settings: Settings, spec: DataSpec | None) -> str:
     """
     if not len(hello.input_shape) or not len(hello.mean) == len(hello.std) == hello.input_shape[0]:
         return f"{hello.name} sends moments that do not fit its inputs: run the same pfedgp version on both sides."
+    if reason := impossible_moments(hello):
+        return reason
     shape = spec.input_shape if spec else parse_shape(settings.input_shape)
     if shape is not None and hello.input_shape != shape:
         return (
@@ -69,6 +75,37 @@ def misfit(hello: Hello, settings: Settings, spec: DataSpec | None) -> str:
     return ""
 
 
+def outsiders(hellos: Sequence[Hello]) -> dict[str, str]:
+    """Find who does not belong with most of the others, before the federation's data are fixed.
+
+    Parameters
+    ----------
+    hellos : sequence of Hello
+        Of all clients that are there.
+
+    Returns
+    -------
+    dict of str to str
+        A reason by the client's name; empty also where there is no majority that could decide.
+    """
+    kinds = {hello.name: (hello.partition_hash, hello.input_shape if hello.own_data else ()) for hello in hellos}
+    (usual, count), *_ = Counter(kinds.values()).most_common(1)
+    if 2 * count <= len(hellos):
+        return {}
+    members = [hello for hello in hellos if kinds[hello.name] == usual]
+    refused = {}
+    for hello in hellos:
+        if hello.partition_hash != members[0].partition_hash:
+            refused[hello.name] = difference(hello, members[0])
+        elif kinds[hello.name] != usual:
+            refused[hello.name] = (
+                f"{hello.name} has inputs of shape {shape_text(hello.input_shape)}, most sites of "
+                f"{shape_text(members[0].input_shape)}: bring its data to that shape, or set input-shape to have "
+                "images resized."
+            )
+    return refused | (on_another_scale(members) if members[0].own_data else {})
+
+
 def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
     """Classes, shape and normalisation for all clients.
 
@@ -81,9 +118,13 @@ def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
     Raises
     ------
     RunFailedError
-        Sites whose inputs have different shapes, or who have no training sample or a single class between them.
+        Clients of which some have data of their own and others not; sites whose inputs have different shapes, or who
+        have no training sample or a single class between them.
     """
     first = hellos[0]
+    for hello in hellos:
+        if hello.partition_hash != first.partition_hash:
+            raise RunFailedError(difference(hello, first))
     if not first.own_data:
         return DataSpec(first.class_names, first.input_shape, first.mean, first.std)
     if len({hello.input_shape for hello in hellos}) > 1:
@@ -105,8 +146,13 @@ def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
                 else "The sites' data have no classes: give labelled data."
             )
     mean, std = pooled_moments(
-        [hello.n_train for hello in holders], [hello.mean for hello in holders], [hello.std for hello in holders]
+        trusted_counts(holders), [hello.mean for hello in holders], [hello.std for hello in holders]
     )
+    if not (np.isfinite([*mean, *std]).all() and min(std) > 0):
+        raise RunFailedError(
+            f"The inputs of {', '.join(hello.name for hello in holders)} have no common normalisation within the range "
+            "of float32: rescale the features with very large or very small values."
+        )
     return DataSpec(class_names, first.input_shape, mean, std)
 
 

@@ -14,7 +14,8 @@ from pfedgp_core.errors import DataError, RunFailedError
 from pfedgp_core.exchange import Hello
 from server.client_record import NOWHERE, Client
 from server.greetings import Greetings
-from server.membership import as_member, common_spec, difference, misfit
+from server.input_scales import two_scales
+from server.membership import as_member, common_spec, difference, misfit, outsiders
 from server.messages import request_config
 from server.reply_checks import read_hello
 from server.similar_classes import similar_classes
@@ -82,8 +83,9 @@ class Roster:
 
     @property
     def own_data(self) -> bool:
-        """Whether the clients have data of their own, and are no simulation."""
-        return bool(self.clients) and self.reference.own_data
+        """Whether the clients, or at least half of them, have data of their own, and are no simulation."""
+        own = sum(client.hello.own_data for client in self.clients.values())
+        return own > 0 and 2 * own >= len(self.clients)
 
     @property
     def spec(self) -> DataSpec:
@@ -117,6 +119,17 @@ class Roster:
     def by_node(self) -> dict[int, Client]:
         """Clients by node id."""
         return {client.node_id: client for client in self.clients.values() if client.node_id != NOWHERE}
+
+    def settle(self) -> None:
+        """Before the federation's data are fixed, refuse who does not belong with most of those that are there."""
+        if self._spec is not None or self.started:
+            return
+        there = [client.hello for client in self.online()]
+        for name, reason in outsiders(there).items() if there else ():
+            node = self.clients.pop(name).node_id
+            self._greetings.refuse(node, reason, f"refused: {reason}", BROKEN_RETRY_AFTER)
+        if doubt := two_scales([client.hello for client in self.all]):
+            logger.warning("%s", doubt)
 
     def freeze(self) -> DataSpec:
         """Fix what the federation's data are, from all clients that joined up to now; once.
@@ -268,7 +281,7 @@ class Roster:
             if not self.started and not hello.own_data:
                 raise RunFailedError(reason)
             self._greetings.put_off(node, f"node {node} cannot take part for now: {reason}", RETRY_AFTER)
-        elif self.clients and (reason := difference(hello, self.reference)):
+        elif self.clients and self._comparable(hello) and (reason := difference(hello, self.reference)):
             if not self.started:
                 raise RunFailedError(reason)
             self._greetings.refuse(node, reason, f"node {node} is refused: {reason}", BROKEN_RETRY_AFTER)
@@ -276,6 +289,10 @@ class Roster:
             self._greetings.refuse(node, reason, f"refused: {reason}", BROKEN_RETRY_AFTER)
         else:
             self._welcome(node, as_member(hello, self._spec) if self._spec else hello)
+
+    def _comparable(self, hello: Hello) -> bool:
+        """Whether the first client decides about this one; before round 1 `settle` decides between kinds of data."""
+        return self.started or hello.own_data == self.reference.own_data
 
     def _welcome(self, node: int, hello: Hello) -> None:
         self._greetings.accept(node)

@@ -33,7 +33,9 @@ def wait_for_clients(roster: "Roster", grid: Grid) -> None:
         roster.refresh(grid)
         needed, now = _needed(roster), time.monotonic()
         if len(roster.online()) >= needed and _awaited_are_here(roster, now - start):
-            return
+            roster.settle()
+            if len(roster.online()) >= _needed(roster):
+                return
         unusable = not roster.started and bool(roster.connected) and roster.connected <= set(roster.refusals)
         unusable_since = (unusable_since or now) if unusable else None
         if unusable_since and now - unusable_since > BROKEN_PATIENCE:

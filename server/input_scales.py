@@ -1,0 +1,111 @@
+"""Whether the moments that sites tell of their inputs can be true, and whether all sites' inputs are on one scale.
+
+One normalisation serves all sites, so that one site in other units, or one that lies, could ruin it for the others.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pfedgp_core.exchange import Hello
+
+__all__ = ["impossible_moments", "on_another_scale", "trusted_counts", "two_scales"]
+
+LARGEST_INPUT = 1e30  # beyond it float32 has no room for differences and their squares
+OTHER_SCALE = 1e3  # times the usual spread of a feature
+COUNT_RATIO = 1000  # a site counts in the normalisation for at most so many times the median site
+ROUNDING = 1e-6
+
+
+def impossible_moments(hello: Hello) -> str:
+    """Say which moments of a site cannot be those of inputs; empty where none. Images have values in [0, 1]."""
+    if len(hello.input_shape) == 3:
+        if any(not -ROUNDING <= x <= 1 + ROUNDING for x in hello.mean) or any(x > 0.5 + ROUNDING for x in hello.std):
+            return (
+                f"{hello.name} sends moments that images cannot have (mean {_values(hello.mean)}, deviation "
+                f"{_values(hello.std)}): run the same pfedgp version on both sides."
+            )
+    elif large := [
+        i for i, both in enumerate(zip(hello.mean, hello.std, strict=True)) if _largest(both) > LARGEST_INPUT
+    ]:
+        return (
+            f"{hello.name} has values beyond {LARGEST_INPUT:g} in feature {large[0]}: rescale it, or remove codes for "
+            "missing values."
+        )
+    return ""
+
+
+def on_another_scale(hellos: Sequence[Hello]) -> dict[str, str]:
+    """Find sites whose vectors are far from those of most others; nobody where fewer than three can be compared.
+
+    Features that are constant at half of the sites or more have no usual spread, and do no harm.
+
+    Parameters
+    ----------
+    hellos : sequence of Hello
+        Of sites with inputs of one shape.
+
+    Returns
+    -------
+    dict of str to str
+        A reason by the site's name.
+    """
+    holders = _holders(hellos)
+    if len(holders) < 3:
+        return {}
+    means, stds = _moments(holders)
+    centre = np.median(means, axis=0)
+    usual = np.sort(stds, axis=0)[(len(holders) - 1) // 2]
+    spread = np.maximum(usual, np.median(np.abs(means - centre), axis=0))
+    far = np.maximum(np.abs(means - centre), stds) > OTHER_SCALE * spread
+    far &= usual > 1e-7 * np.abs(centre)
+    return {
+        hello.name: (
+            f"{hello.name}'s inputs are on another scale than the other sites': feature {f} has mean {mean[f]:g} and "
+            f"deviation {std[f]:g} there, {centre[f]:g} and {usual[f]:g} usually; check the units."
+        )
+        for hello, mean, std, there in zip(holders, means, stds, far, strict=True)
+        if there.any()
+        for f in [int(np.argmax(there))]
+    }
+
+
+def two_scales(hellos: Sequence[Hello]) -> str:
+    """Say in which feature two sites differ so much that one of them has other units; empty where in none."""
+    holders = _holders(hellos)
+    if len(holders) != 2:
+        return ""
+    means, stds = _moments(holders)
+    apart = np.maximum(np.abs(means[0] - means[1]), stds.max(axis=0)) > OTHER_SCALE * stds.min(axis=0)
+    apart &= stds.min(axis=0) > 1e-7 * np.abs(means).min(axis=0)
+    if not apart.any():
+        return ""
+    f = int(np.argmax(apart))
+    told = " and ".join(
+        f"{hello.name} (mean {mean[f]:g}, deviation {std[f]:g})"
+        for hello, mean, std in zip(holders, means, stds, strict=True)
+    )
+    return f"feature {f} is on different scales at {told}: check the units of both sites"
+
+
+def trusted_counts(hellos: Sequence[Hello]) -> list[int]:
+    """Training samples of each site as they count in the normalisation: one site alone cannot decide it by a number."""
+    counts = sorted(hello.n_train for hello in hellos)
+    limit = COUNT_RATIO * counts[(len(counts) - 1) // 2]
+    return [min(hello.n_train, limit) for hello in hellos]
+
+
+def _holders(hellos: Sequence[Hello]) -> list[Hello]:
+    return [hello for hello in hellos if hello.n_train and len(hello.input_shape) == 1]
+
+
+def _moments(hellos: Sequence[Hello]) -> tuple[np.ndarray, np.ndarray]:
+    return np.array([hello.mean for hello in hellos]), np.array([hello.std for hello in hellos])
+
+
+def _largest(values: Sequence[float]) -> float:
+    return max(map(abs, values))
+
+
+def _values(values: Sequence[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values[:3])
