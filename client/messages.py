@@ -13,7 +13,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Error, Message, 
 
 from pfedgp_core.config import Settings
 from pfedgp_core.data_spec import DataSpec
-from pfedgp_core.errors import DataError
+from pfedgp_core.errors import DataError, PFedGPError
 from pfedgp_core.exchange import (
     ARRAYS,
     CONFIG,
@@ -114,6 +114,8 @@ def answers_errors(handler: Handler) -> Handler:
 
 def note_error(what: str, error: Exception, context: Context) -> str:
     """Log an exception that is being handled for the site, and return what of it may leave the site: its type."""
+    if isinstance(error, PFedGPError):
+        logger.warning("%s", error)  # a sentence for the site's operator
     logger.exception("%s failed on node %s", what, context.node_id)
     return type(error).__name__
 

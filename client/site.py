@@ -16,6 +16,7 @@ from pfedgp_core.datasets import ClientData, TensorSplit
 from pfedgp_core.devices import choose_device
 from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.exchange import Hello, software_versions
+from pfedgp_core.own_samples import shape_text
 from pfedgp_core.simulated import simulated_client, simulated_partition
 
 __all__ = ["Site", "greeting", "load_site"]
@@ -74,7 +75,8 @@ def load_site(settings: Settings, node_config: Mapping[str, Any], spec: DataSpec
 def greeting(settings: Settings, node_config: Mapping[str, Any], spec: DataSpec | None = None) -> Hello:
     """Say who this client is and what it has; data of its own are read again if their files changed.
 
-    A site that has a class which the federation lacks says so in its own log, and its hello says so to the server.
+    A site that has a class which the federation lacks, or inputs of another shape, says so in its own log; its hello
+    says so to the server.
 
     Parameters
     ----------
@@ -86,7 +88,7 @@ def greeting(settings: Settings, node_config: Mapping[str, Any], spec: DataSpec 
     if has_own_data(node_config):
         choose_device(str(node_config.get("device", "auto")))
         own = own_site(Source.of(settings, node_config)).refresh()
-        _warn_of_strange_classes(own, spec.class_names if spec else class_list(settings.class_names))
+        _warn_of_misfit(own, settings, spec)
         return _hello_of(own)
     site = load_site(settings, node_config, spec)
     data = site.data
@@ -128,7 +130,16 @@ def _hello_of(own: OwnSite) -> Hello:
     )
 
 
-def _warn_of_strange_classes(own: OwnSite, class_names: tuple[str, ...]) -> None:
+def _warn_of_misfit(own: OwnSite, settings: Settings, spec: DataSpec | None) -> None:
+    """Tell the operator of the site what the server will say of it."""
+    if spec and own.input_shape != spec.input_shape:  # by the setting input-shape the data were read
+        logger.warning(
+            "this site cannot take part: its inputs have shape %s, those of the federation %s; bring its data to that "
+            "shape",
+            shape_text(own.input_shape),
+            shape_text(spec.input_shape),
+        )
+    class_names = spec.class_names if spec else class_list(settings.class_names)
     if not class_names or not own.class_names:
         return
     try:

@@ -17,6 +17,7 @@ from client.own_site import Source, own_site
 from client.progress import PROGRESS_FILE
 from client.published import onboard_node
 from client.site import greeting, load_site
+from pfedgp.site.flower_log import warning_of_app
 from pfedgp_core.config import Settings
 from pfedgp_core.data_spec import DataSpec
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
@@ -133,6 +134,39 @@ def test_the_greeting_tells_own_classes_and_raw_moments(tmp_path: Path) -> None:
     assert (hello.name, hello.class_names, hello.classes, hello.partition_hash) == ("ward-3", ("1", "3"), (0, 1), "")
     assert hello.own_data and hello.mean[0] == pytest.approx(0.2, rel=0.01) and hello.std[0] < 0.01
     assert Hello.from_wire(*hello.to_wire()) == hello
+
+
+@pytest.mark.parametrize(
+    ("settings", "spec", "said"),
+    [
+        (OWN, None, ""),
+        (OWN, DataSpec(CLASSES, (64,), (0.3,) * 64, (0.35,) * 64), ""),
+        (OWN.replace(class_names="d1,d3x"), None, "'d3' is none of the federation's 2 classes (d1, d3x): did you mean"),
+        (OWN, DataSpec(CLASSES, (1, 8, 9), (0.3,), (0.35,)), "its inputs have shape 64, those of the federation 1 x 8"),
+    ],
+)
+def test_a_site_that_cannot_take_part_says_so_in_its_own_log(
+    settings: Settings, spec: DataSpec | None, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "site.log"
+    monkeypatch.setattr(logging.getLogger("pfedgp.client"), "handlers", [])
+    monkeypatch.setenv("PFEDGP_CLIENT_LOG", str(log))
+    where = node(table(tmp_path / "t.csv", rows_of(1, 3)), state=str(tmp_path))
+    assert not ask("query.hello", where, settings, spec).has_error()
+    text = log.read_text()
+    assert text.count("this site cannot take part") == bool(said) and said in text
+
+
+def test_what_keeps_a_site_from_answering_is_a_warning_in_its_own_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("pfedgp.client"), "handlers", [])
+    monkeypatch.setenv("PFEDGP_CLIENT_LOG", str(tmp_path / "site.log"))
+    where = node(table(tmp_path / "t.csv", rows_of(1, 3)), state=str(tmp_path))
+    reply = ask("query.hello", where, OWN.replace(input_shape="63"), None)
+    assert reply.error.reason == "DataError"
+    (line,) = [line for line in (tmp_path / "site.log").read_text().splitlines() if "WARNING" in line]
+    assert "shape 63" in warning_of_app(line)
 
 
 def test_inputs_are_normalised_as_the_federation_says(tmp_path: Path) -> None:
