@@ -138,7 +138,9 @@ def update_norms(sent: np.ndarray, vectors: Sequence[np.ndarray]) -> np.ndarray:
     return np.sqrt(norms)
 
 
-def implausible_updates(sent: np.ndarray, norms: np.ndarray, multiple: float) -> list[int]:
+def implausible_updates(
+    sent: np.ndarray, norms: np.ndarray, multiple: float, former: Sequence[float] | None = None
+) -> list[int]:
     """Find updates that no local training explains: finite, and large enough to destroy an average.
 
     Parameters
@@ -148,15 +150,23 @@ def implausible_updates(sent: np.ndarray, norms: np.ndarray, multiple: float) ->
     norms : ndarray [n]
         Of the updates: see `update_norms`.
     multiple : float
-        An update is implausible whose norm is above this multiple of the round's median norm (where there are at
-        least three to compare), or 1000 times the norm of the whole model.
+        An update is implausible whose norm is above this multiple of the usual one, or 1000 times the norm of the whole
+        model. The usual one is the round's median norm where there are at least three to compare, and otherwise the
+        median of `former`.
+    former : sequence of float, optional
+        Median norms of the rounds before. Where it is empty, fewer than three updates are held against 10 times the
+        norm of the model; without it, as where the updates hold noise, against 1000 times.
 
     Returns
     -------
     list of int
         Positions in `norms`.
     """
-    limit = 1000.0 * max(1.0, float(np.linalg.norm(sent.astype(np.float64))))
-    if len(norms) >= 3:
-        limit = min(limit, multiple * max(float(np.median(norms)), 1e-6))
+    whole = max(1.0, float(np.linalg.norm(sent.astype(np.float64))))
+    limit = 1000.0 * whole
+    usual = norms if len(norms) >= 3 else former
+    if usual is not None and len(usual):
+        limit = min(limit, multiple * max(float(np.median(usual)), 1e-6))
+    elif former is not None:
+        limit = 10.0 * whole
     return np.flatnonzero(norms > limit).tolist()

@@ -1,6 +1,7 @@
 """The strategy: whom to ask in a round, and what to make of the replies. Arithmetic lives in pfedgp_core."""
 
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +28,7 @@ logger = logging.getLogger("pfedgp.server")
 
 Asked = tuple[Client, Message]
 
+FORMER_ROUNDS = 20  # whose update norms tell what is usual
 WITH_UPDATE = "with its update: "  # why an evaluation is missing whose train request failed as a whole
 
 
@@ -104,6 +106,11 @@ class PFedGP(Strategy):
         self.settings, self.roster, self.size = settings, roster, size
         self.report = task_report(settings.task)
         self.training, self.evaluation = Training(), Evaluation(report=self.report)
+        self._former_norms: deque[float] = deque(maxlen=FORMER_ROUNDS)
+
+    def recall(self, norms: Iterable[float | None]) -> None:
+        """Take over the update norms of rounds that are done, in order, as in `Training`."""
+        self._former_norms.extend(norm for norm in norms if norm is not None)
 
     def summary(self) -> None:
         """Log who takes part in what."""
@@ -161,6 +168,7 @@ class PFedGP(Strategy):
         norms = self._refuse_implausible(checked)
         self.training.replies = checked
         self.training.update_norm = float(np.median(norms)) if len(norms) and self.settings.dp_noise == 0 else None
+        self.recall([self.training.update_norm])
         self._tell_roster(checked)
         if self.evaluation.split:
             self.aggregate_evaluate(server_round - 1, replies)
@@ -210,7 +218,9 @@ class PFedGP(Strategy):
         """Move replies whose update would drown all others to the failed ones; returns the norms of those that stay."""
         updates = {name: a.vector for name, a in checked.accepted.items() if a.vector is not None}
         names, norms = list(updates), update_norms(self._sent, list(updates.values()))
-        refused = implausible_updates(self._sent, norms, self.settings.max_update_norm)
+        # Noise has a norm of its own, which no former round of less noise and no model tells.
+        former = None if self.settings.dp_noise else self._former_norms
+        refused = implausible_updates(self._sent, norms, self.settings.max_update_norm, former)
         for i in refused:
             del checked.accepted[names[i]]
             checked.failed[names[i]] = "the update's norm is implausibly large"

@@ -76,7 +76,7 @@ def test_text_is_refused():
     [
         ([1.0, 2.0, 1.5, 500.0], [3]),
         ([1.0, 90.0, 1.5], []),
-        ([1.0, 500.0], []),  # two cannot outvote each other
+        ([1.0, 500.0], []),  # two cannot outvote each other, and nothing is known of former rounds
         ([1.0, 1e30], [1]),
         ([0.0, 0.0, 1.0], [2]),
         ([], []),
@@ -86,3 +86,20 @@ def test_updates_that_no_training_explains(updates, implausible):
     sent = np.ones(4, dtype=np.float32)
     vectors = [sent + np.float32(u) * np.array([1, 0, 0, 0], dtype=np.float32) for u in updates]
     assert implausible_updates(sent, update_norms(sent, vectors), 100.0) == implausible
+
+
+@pytest.mark.parametrize(
+    ("norms", "former", "implausible"),
+    [
+        ([1.0, 19.0], [], []),
+        ([1.0, 990.0], [], [1]),
+        ([990.0], [1.0, 2.0, 3.0], [0]),
+        ([150.0], [1.0, 2.0, 3.0], []),
+        ([150.0], [1e-3, 1.0, 900.0], [0]),
+        ([150.0, 150.0, 150.0], [1.0], []),  # three of a round say more than former rounds
+        ([990.0], None, []),
+    ],
+)
+def test_few_updates_are_held_against_former_rounds(norms, former, implausible):
+    sent = np.ones(4, dtype=np.float32)
+    assert implausible_updates(sent, np.array(norms), 100.0, former) == implausible
