@@ -25,6 +25,7 @@ import torch
 from pfedgp_core.builtin_samples import builtin_samples
 from pfedgp_core.class_ids import to_split, to_targets
 from pfedgp_core.config import Settings
+from pfedgp_core.data_check import unusable
 from pfedgp_core.data_spec import DataSpec, normal_class, parse_shape, union_of_classes
 from pfedgp_core.datasets import DATASETS, ClientData, TensorSplit
 from pfedgp_core.errors import ConfigError, DataError
@@ -231,11 +232,22 @@ class OwnSite:
         if len(set(shapes.values())) > 1:
             named = ", ".join(f"{part} {shape_text(shape)}" for part, shape in shapes.items())
             raise DataError(f"The parts of {source.path} have inputs of several shapes ({named}): give all parts one.")
+        for samples in parts.values():
+            if problems := unusable(samples, source.regression):
+                raise DataError(f"{source.path}: {problems[0]}")
         self.class_names = () if source.regression else union_of_classes(s.labels or () for s in parts.values())
         if source.regression:
             for samples in parts.values():
                 to_targets(samples)
-        mean, std = input_moments(parts["train"].inputs)
+        if len(parts["train"]):
+            mean, std = input_moments(parts["train"].inputs)
+        else:
+            mean = std = np.zeros(parts["train"].inputs.shape[1])
+            logger.warning(
+                "no training samples: all of %s belong to validation or test, so this site's updates are empty; give "
+                "it more data, or a new state folder, which makes a new split",
+                source.path,
+            )
         self.mean, self.std = tuple(mean.tolist()), tuple(std.tolist())
         self.parts = parts
         counts = ", ".join(f"{self.count(part)} {part}" for part in PARTS)

@@ -4,9 +4,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
+from pfedgp_core.data_spec import LARGEST_INPUT, normal_class
+from pfedgp_core.exchange import CLASS_NAME_LIMIT
 from pfedgp_core.own_samples import Findings, Samples, counted, few, shape_text
 
-__all__ = ["DataReport", "SplitReport", "note_repeated", "report_on"]
+__all__ = ["DataReport", "SplitReport", "note_repeated", "report_on", "unusable"]
 
 
 @dataclass(frozen=True)
@@ -62,13 +66,14 @@ class DataReport:
 
     def text(self) -> str:
         """The report for a person."""
-        lines = [f"{self.path}"]
+        lines = [_shown(self.path)]
         for part in self.splits:
             shape = "" if part.input_shape is None else f", each of shape {shape_text(part.input_shape)}"
             name = f"{part.split}: " if part.split else ""
             lines.append(f"\n{name}{part.kind}, {counted(part.usable, 'usable sample')}{shape}")
-            width = max(map(len, part.counts), default=0)
-            lines += [f"  {label:<{width}}  {count}" for label, count in part.counts.items()]
+            counts = [(_shown(label), count) for label, count in part.counts.items()]
+            width = max((len(label) for label, _ in counts), default=0)
+            lines += [f"  {label:<{width}}  {count}" for label, count in counts]
             lines += [f"  problem: {problem}" for problem in part.problems]
             lines += [f"  note: {remark}" for remark in part.remarks]
         lines.append("\nThese data can be used." if self.trainable else "\nThese data cannot be used as they are.")
@@ -77,18 +82,58 @@ class DataReport:
 
 def report_on(split: str, samples: Samples | None, findings: Findings, regression: bool = False) -> SplitReport:
     """Count what is usable, and note classes that are too small to learn from; a regression has no classes."""
-    counts = Counter() if samples is None or regression else Counter(samples.labels or ())
-    ordered = dict(sorted(counts.items()))
-    remarks = list(findings.remarks)
+    labels = () if samples is None or regression else samples.labels or ()
+    ordered = dict(sorted(Counter(map(normal_class, labels)).items()))
+    problems, remarks = list(findings.problems), list(findings.remarks)
+    if samples is not None:
+        problems += unusable(samples, regression)
+    written = Counter(normal_class(label) for label in set(labels))
+    if twins := [_shown(name) for name in ordered if written[name] > 1]:
+        remarks.append(f"Written in several ways that look alike, and counted as one class each: {few(twins)}.")
     if split in ("", "train") and samples is not None:
-        single = [name for name, count in ordered.items() if count == 1]
+        single = [_shown(name) for name, count in ordered.items() if count == 1]
         if single:
             remarks.append(f"Classes with a single sample: {few(single)}; their probabilities will stay uncertain.")
         if len(ordered) == 1:
             remarks.append(f"There is only the class {next(iter(ordered))!r}: a classifier will always answer it.")
     shape = None if samples is None else samples.inputs.shape[1:]
     usable = 0 if samples is None else len(samples)
-    return SplitReport(split, findings.kind, usable, ordered, shape, tuple(findings.problems), tuple(remarks))
+    return SplitReport(split, findings.kind, usable, ordered, shape, tuple(problems), tuple(remarks))
+
+
+def unusable(samples: Samples, regression: bool = False) -> list[str]:
+    """Sentences about what was read well and cannot take part in a federation: names of classes, and inputs.
+
+    Parameters
+    ----------
+    samples : Samples
+    regression : bool
+        Whether the labels are targets, and no classes.
+    """
+    problems = []
+    names = set() if regression else set(samples.labels or ())
+    if any(label and not normal_class(label) for label in names):
+        problems.append("A class has a blank name: give it one.")
+    bad = sorted(name for name in map(normal_class, names) if not name.isprintable() or len(name) > CLASS_NAME_LIMIT)
+    if bad:
+        problems.append(
+            f"Not a name of a class: {few([_shown(name)[:60] for name in bad])}; give names of at most "
+            f"{CLASS_NAME_LIMIT} printable characters."
+        )
+    inputs = samples.inputs
+    if 0 in inputs.shape[1:]:
+        problems.append(
+            f"The samples have shape {shape_text(inputs.shape[1:])}, so no values: give at least one feature."
+        )
+    elif inputs.dtype.kind == "f" and (large := np.abs(inputs) > LARGEST_INPUT).any():
+        row, column = np.argwhere(large)[0].tolist()
+        where = repr(samples.columns[column]) if samples.columns else column + 1
+        problems.append(
+            f"Values beyond {LARGEST_INPUT:g} in {int(large.any(axis=1).sum())} of {counted(len(inputs), 'sample')} "
+            f"(the first is row {samples.ids[row]}, column {where}): rescale the column, or remove codes for missing "
+            "values."
+        )
+    return problems
 
 
 def note_repeated(parts: Mapping[str, Samples], findings: Mapping[str, Findings]) -> None:
@@ -119,3 +164,8 @@ def note_repeated(parts: Mapping[str, Samples], findings: Mapping[str, Findings]
                 "repeated ones."
             )
         seen |= {key: split for key in set(keys) - seen.keys()}
+
+
+def _shown(name: str) -> str:
+    """A name as a terminal can show it."""
+    return name if name.isprintable() else repr(name)[1:-1]

@@ -5,6 +5,7 @@ and the moments of their inputs, and the server makes one list of classes and on
 """
 
 import json
+import math
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -14,7 +15,19 @@ import numpy as np
 from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.samples import divisors
 
-__all__ = ["DataSpec", "class_list", "normal_class", "parse_shape", "pooled_moments", "union_of_classes"]
+__all__ = [
+    "LARGEST_INPUT",
+    "LARGEST_SHAPE",
+    "DataSpec",
+    "class_list",
+    "normal_class",
+    "parse_shape",
+    "pooled_moments",
+    "union_of_classes",
+]
+
+LARGEST_INPUT = 1e30  # beyond it float32 has no room for differences and quotients
+LARGEST_SHAPE = 10**8  # values of one input
 
 
 @dataclass(frozen=True)
@@ -117,7 +130,7 @@ def parse_shape(text: str) -> tuple[int, ...] | None:
     Raises
     ------
     ConfigError
-        It is neither C,H,W nor D.
+        It is neither C,H,W nor D, or too large.
     """
     if not text.strip():
         return None
@@ -129,6 +142,11 @@ def parse_shape(text: str) -> tuple[int, ...] | None:
         raise ConfigError(
             f"input-shape = {text!r} is no shape of an input: give channels, height and width of images, such as "
             "3,32,32, or the number of features of a table, such as 20."
+        )
+    if math.prod(shape) > LARGEST_SHAPE:
+        raise ConfigError(
+            f"input-shape = {text!r} has more than {LARGEST_SHAPE:,} values an input, more than any memory holds as a "
+            "data set: give a smaller shape."
         )
     return shape
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pfedgp_core.data_spec import LARGEST_INPUT
 from pfedgp_core.exchange import Hello
 
 __all__ = ["impossible_moments", "on_another_scale", "trusted_counts", "two_scales"]
 
-LARGEST_INPUT = 1e30  # beyond it float32 has no room for differences and their squares
 OTHER_SCALE = 1e3  # times the usual spread of a feature
 COUNT_RATIO = 1000  # a site counts in the normalisation for at most so many times the median site
 ROUNDING = 1e-6

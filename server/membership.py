@@ -4,6 +4,7 @@ Clients of a simulation share one partition and agree in everything. Sites with 
 the shape of an input: before round 1 their classes become one list and their moments one normalisation.
 """
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ import numpy as np
 
 from pfedgp_core.class_ids import map_classes
 from pfedgp_core.config import Settings
-from pfedgp_core.data_spec import DataSpec, class_list, parse_shape, pooled_moments, union_of_classes
+from pfedgp_core.data_spec import LARGEST_SHAPE, DataSpec, class_list, parse_shape, pooled_moments, union_of_classes
 from pfedgp_core.errors import DataError, RunFailedError
 from pfedgp_core.exchange import Hello
 from pfedgp_core.own_samples import shape_text
@@ -56,6 +57,11 @@ def misfit(hello: Hello, settings: Settings, spec: DataSpec | None) -> str:
     """
     if not len(hello.input_shape) or not len(hello.mean) == len(hello.std) == hello.input_shape[0]:
         return f"{hello.name} sends moments that do not fit its inputs: run the same pfedgp version on both sides."
+    if not 0 < math.prod(hello.input_shape) <= LARGEST_SHAPE:
+        return (
+            f"{hello.name} has inputs of shape {shape_text(hello.input_shape)}: give each from 1 to {LARGEST_SHAPE:,} "
+            "values."
+        )
     if reason := impossible_moments(hello):
         return reason
     shape = spec.input_shape if spec else parse_shape(settings.input_shape)

@@ -282,3 +282,26 @@ def test_a_site_trains_and_is_measured_on_a_gpu(tmp_path: Path) -> None:
     trained = ask("train", config)
     assert not trained.has_error() and np.isfinite(vector_of(trained)).all()
     assert SPEC and not ask("evaluate", config).has_error()
+
+
+def test_a_site_whose_training_part_is_empty_says_so_and_takes_part(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    state, data = tmp_path / "state", tmp_path / "b.npz"
+    state.mkdir()
+    rows = rows_of(0, 1)
+    first = own_site(Source("ward-3", str(archive(data, rows)), state=str(state))).refresh()
+    kept = sorted(first.parts["validation"].ids + first.parts["test"].ids, key=int)
+    archive(data, rows[[int(i) - 1 for i in kept]])
+    own_site.cache_clear()
+    said = Hello.from_wire(*unpack(ask("query.hello", node(data, state=str(state))).content[CONFIG]))
+    assert said.n_train == 0 and said.n_validation > 0 and said.classes == ()
+    assert "no training samples: all of" in caplog.text
+    reply = TrainReply.from_wire(*unpack(ask("train", node(data, state=str(state))).content[CONFIG]))
+    assert reply.status == "no-data" and reply.n_train == 0
+
+
+def test_a_class_name_that_the_server_would_refuse_is_told_at_the_site(tmp_path: Path) -> None:
+    np.savez(tmp_path / "b.npz", images=IMAGES[:2], labels=np.array(["a\nb", "c"]))
+    with pytest.raises(DataError, match="Not a name of a class"):
+        own_site(Source("ward-3", str(tmp_path / "b.npz"))).refresh()

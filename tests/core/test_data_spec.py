@@ -51,6 +51,8 @@ def test_settings_of_classes_and_shapes() -> None:
     for wrong in ("3x32x32", "3,32", "0", "1,2,3,4"):
         with pytest.raises(ConfigError, match="3,32,32"):
             parse_shape(wrong)
+    with pytest.raises(ConfigError, match="more than 100,000,000 values"):
+        parse_shape("3,30000,30000")
 
 
 def test_a_spec_travels_as_text() -> None:

@@ -288,3 +288,35 @@ def test_check_resizes_as_a_run_would(tmp_path: Path) -> None:
 def test_npz_with_a_class_named_twice(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", x=np.eye(2), labels=[1, 0], class_names=["dog", "dog"])
     assert "names the class 'dog' twice" in refused(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "labels", "problem"),
+    [
+        (np.ones((2, 2)), ["a\nb", "c"], r"Not a name of a class: a\nb; give names of at most 200"),
+        (np.ones((2, 2)), ["a" * 201, "c"], "Not a name of a class: aaa"),
+        (np.ones((2, 0)), ["a", "b"], "so no values"),
+        (
+            np.array([[1, 2], [1, 3e35]]),
+            ["a", "b"],
+            "Values beyond 1e+30 in 1 of 2 samples (the first is row 2, column 2)",
+        ),
+    ],
+)
+def test_check_finds_what_no_federation_takes(
+    inputs: np.ndarray, labels: list[str], problem: str, tmp_path: Path
+) -> None:
+    np.savez(tmp_path / "a.npz", x=inputs, y=np.array(labels))
+    report = check_data(tmp_path / "a.npz")
+    assert not report.trainable and problem in report.text()
+    assert all(line.isprintable() for line in report.text().splitlines())
+
+
+def test_check_of_blank_names_and_of_one_name_in_two_forms(tmp_path: Path) -> None:
+    for i, name in enumerate((" ", "caf\u00e9", "cafe\u0301", "tea")):
+        (tmp_path / name).mkdir()
+        Image.fromarray(IMAGES[i]).save(tmp_path / name / "0.png")
+    report = check_data(tmp_path)
+    assert any("blank name" in problem for problem in report.problems)
+    assert report.splits[0].counts == {"": 1, "caf\u00e9": 2, "tea": 1}
+    assert any("counted as one class each: caf\u00e9." in remark for remark in report.remarks)

@@ -113,3 +113,9 @@ def test_a_site_that_does_not_fit_is_refused_and_the_others_begin(
     assert [client.name for client in roster.online()] == ["ward-a", "ward-b"]
     assert np.isfinite(roster.spec.std).all()
     assert reason in caplog.text
+
+
+@pytest.mark.parametrize("shape", [(0,), (1, 10**6, 10**6)])
+def test_inputs_without_values_or_of_more_than_memory_holds_are_refused(shape: tuple[int, ...]) -> None:
+    moments = {"mean": (0.0,) * shape[0], "std": (0.0,) * shape[0]}
+    assert "give each from 1 to 100,000,000 values" in misfit(hello("w", **moments, input_shape=shape), OWN, None)
