@@ -75,7 +75,9 @@ def _stop_server(args: argparse.Namespace) -> int:
     print("The server is stopped.")
     options = f" --state {state.path}" if args.state else ""
     for run in cut_off:
-        print(f"Run {run.name} is cut off. Once the server runs again: pfedgp resume {run.folder}{options}")
+        begun = (state.path / run.folder / "config.toml").is_file()
+        way_on = f"pfedgp resume {run.folder}{options}" if begun else "start it anew, as it had not begun"
+        print(f"Run {run.name} is cut off. Once the server runs again: {way_on}")
     if cut_off:
         print(f"Start the server again with: {state.start_command()}")
     return 0
