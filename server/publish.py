@@ -216,8 +216,8 @@ class Publication:
         """Read what has arrived and give up on what is overdue; False where nothing changed."""
         before = len(self._rows)
         for message in self.grid.pull_messages(list(self._pending)) if self._pending else ():
-            if asked := self._pending.pop(message.metadata.reply_to_message_id, None):  # else it answers nothing
-                self._note(asked[0], message)
+            node, _ = self._pending.pop(message.metadata.reply_to_message_id)
+            self._note(node, message)
         for message_id, (node, end) in list(self._pending.items()):
             if now > end:
                 del self._pending[message_id]

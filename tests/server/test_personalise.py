@@ -2,7 +2,6 @@
 
 import json
 import logging
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -95,20 +94,3 @@ def test_an_answer_that_cannot_be_read_costs_its_sender_alone(data: dict[str, Pa
     failed, made = onboarded(run)["sites"]
     assert (failed["client"], failed["error"]) == ("ward-1", "malformed answer (RecursionError)")
     assert made["client"] == "ward-2"
-
-
-class Twice(OwnGrid):
-    """Delivers every answer to a publication twice; the second one answers nothing that is still open."""
-
-    def pull_messages(self, message_ids: Iterable[str]) -> list[Message]:
-        """Return the replies, some of them twice."""
-        arrived = list(super().pull_messages(message_ids))
-        return arrived + [message for message in arrived if message.metadata.message_type == ONBOARD]
-
-
-def test_an_answer_to_no_open_question_is_left_alone(data: dict[str, Path], tmp_path: Path) -> None:
-    grid = Twice({}, None)
-    for name, path in data.items():
-        grid.add_site(name, path, site=str(tmp_path / name))
-    run = start(grid, SETTINGS, tmp_path / "run")
-    assert [row["client"] for row in onboarded(run)["sites"]] == ["ward-1", "ward-2"]
