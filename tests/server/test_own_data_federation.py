@@ -213,7 +213,7 @@ def test_a_silent_site_costs_one_timeout_and_comes_back(
         5: lambda: stopped.update(now=False),
         6: lambda: time.sleep(1.0),  # longer than its last greeting lives
     }
-    run = start(grid, OWN.replace(rounds=7, evaluate_every=7, round_timeout=1.0), tmp_path / "run")
+    run = start(grid, OWN.replace(rounds=7, evaluate_every=7, round_timeout=5.0), tmp_path / "run")
     sampled = [record["sampled"] for record in run.records]
     assert sampled[1] == ["ward-a", "ward-b", "ward-c"] and run.records[1]["failed"].keys() == {"ward-b"}
     assert sampled[2] == sampled[3] == ["ward-a", "ward-c"]
