@@ -36,7 +36,8 @@ class Greetings:
     @property
     def waiting(self) -> set[int]:
         """Nodes whose answer is awaited."""
-        return {node for node, _ in self._sent.values()}
+        now = time.monotonic()
+        return {node for node, until in self._sent.values() if now <= until + GRACE}
 
     def accept(self, node: int) -> None:
         """A node's answer was good."""
