@@ -15,7 +15,7 @@ from pfedgp_core.saved_site import SavedSite
 from tests.published_model import save_digits, save_digits_model
 
 ROOT = Path(__file__).resolve().parents[2]
-SECTION = (ROOT / "docs/after-training.md").read_text(encoding="utf-8").partition("## Over a running deployment")[2]
+SECTION = (ROOT / "docs/after-training.md").read_text(encoding="utf-8").partition("With Flower's own commands")[2]
 
 
 def block(language: str) -> str:
