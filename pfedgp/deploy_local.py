@@ -5,13 +5,13 @@ import json
 import math
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pfedgp.commands.simulate import add_assignments, check, collect_settings, run_folder
 from pfedgp.local_processes import LocalFlower, write_app
+from pfedgp.stop_signals import on_stop_signal
 from pfedgp_core.config import Settings
 from pfedgp_core.datasets import load_dataset
 from pfedgp_core.errors import ConfigError, RunFailedError
@@ -88,7 +88,7 @@ def deploy_local(
     RunFailedError
         A process did not start, or the run did not complete.
     """
-    with tempfile.TemporaryDirectory(prefix="pfedgp-") as temporary, _ends_on_sigterm():
+    with tempfile.TemporaryDirectory(prefix="pfedgp-") as temporary, on_stop_signal(_interrupt, (signal.SIGTERM,)):
         folder = Path(temporary)
         write_app(folder / "pfedgp", settings, out)
         with LocalFlower(folder) as flower:
@@ -125,15 +125,6 @@ def _classes_per_client(args: argparse.Namespace) -> int:
     return min(classes, step * math.ceil(2 / step))
 
 
-@contextmanager
-def _ends_on_sigterm() -> Iterator[None]:
+def _interrupt(number: int) -> None:
     """Leave through the same door on SIGTERM as on Ctrl-C, so that no process stays behind."""
-
-    def stop(signum: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    raise KeyboardInterrupt

@@ -3,19 +3,16 @@
 import argparse
 import signal
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from pfedgp.operator.app_bundle import build_bundle
 from pfedgp.operator.connection import Target, find_target
 from pfedgp.operator.control import Control, Run
 from pfedgp.operator.follow import UnfinishedError, follow
+from pfedgp.stop_signals import on_stop_signal
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
 from server.outputs import Outputs
@@ -87,9 +84,15 @@ def attend(target: Target, run_id: int, name: str, detach: bool = False) -> int:
         print(f"Run {name} ({run_id}) goes on by itself. Follow it with: {on}")
         return 0
     print(f"Run {name} ({run_id}) on the server at {target.address}", flush=True)
-    terminated = threading.Event()
+    terminated = False
+
+    def terminate(number: int) -> None:
+        nonlocal terminated
+        terminated = True
+        raise KeyboardInterrupt
+
     try:
-        with _sigterm_as_ctrl_c(terminated):
+        with on_stop_signal(terminate, (signal.SIGTERM,)):
             follow(target, run_id, lambda line: print(line, flush=True))
     except UnfinishedError as error:
         folder = target.local(error.folder)
@@ -100,23 +103,8 @@ def attend(target: Target, run_id: int, name: str, detach: bool = False) -> int:
         ) from error
     except KeyboardInterrupt:
         print(f"\nThe run goes on. Follow it with: {on}; stop it with: {off}", file=sys.stderr, flush=True)
-        return 143 if terminated.is_set() else 130
+        return 143 if terminated else 130
     return 0
-
-
-@contextmanager
-def _sigterm_as_ctrl_c(terminated: threading.Event) -> Iterator[None]:
-    """Let SIGTERM interrupt as Ctrl-C does; the event tells that it was SIGTERM."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        terminated.set()
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def find_run(control: Control, text: str) -> Run:

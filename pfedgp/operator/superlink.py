@@ -2,12 +2,9 @@
 
 import os
 import shutil
-import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +18,7 @@ from pfedgp.operator.sites import SiteWatch
 from pfedgp.operator.state import StateFolder
 from pfedgp.operator.supervisor import Program, Supervisor
 from pfedgp.simulate import QUIET
+from pfedgp.stop_signals import on_stop_signal
 from pfedgp_core.errors import ConfigError, RunFailedError
 from pfedgp_core.exchange import software_versions
 
@@ -82,7 +80,8 @@ def run_server(server: Server) -> None:
         check_free(*server.control, "--control-address")
         for line in warnings(server, until):
             _say(f"warning: {line}")
-        with _stop_signal() as stopped:
+        stopped = threading.Event()
+        with on_stop_signal(lambda number: stopped.set()):
             _supervise(server, stopped)
 
 
@@ -102,7 +101,8 @@ def run_superexec(state: StateFolder, runtime: str, ca: Path, secret: Path) -> N
     """
     read_certificate(ca)
     state.prepare()
-    with state.locked("lock-superexec"), _stop_signal() as stopped:
+    stopped = threading.Event()
+    with state.locked("lock-superexec"), on_stop_signal(lambda number: stopped.set()):
         supervisor = Supervisor(state.logs, _say)
         _wait_for_secret(secret, stopped)
         if stopped.is_set():
@@ -218,19 +218,6 @@ def _wait_for_secret(secret: Path, stopped: threading.Event) -> None:
     while not secret.exists() and not stopped.wait(0.5):
         if time.monotonic() > deadline:
             raise ConfigError(f"There is no secret {secret}: the SuperLink makes it in its state folder, share that.")
-
-
-@contextmanager
-def _stop_signal() -> Iterator[threading.Event]:
-    """An event that SIGTERM and Ctrl-C set."""
-    stopped = threading.Event()
-    numbers = (signal.SIGTERM, signal.SIGINT)
-    before = [signal.signal(number, lambda *_: stopped.set()) for number in numbers]
-    try:
-        yield stopped
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
 
 
 def _say(line: str) -> None:

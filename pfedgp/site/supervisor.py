@@ -11,8 +11,6 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +19,7 @@ from pfedgp.site import flower_log
 from pfedgp.site.plan import SitePlan
 from pfedgp.site.state_folder import StateFolder
 from pfedgp.site.supernode_process import Heard, SuperNodeProcess
+from pfedgp.stop_signals import on_stop_signal
 from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
 
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ __all__ = ["Supervisor"]
 FIRST_PAUSE, LAST_PAUSE = 1.0, 15.0
 HEALTHY = 60.0  # seconds of connection after which the pauses start again from the first
 SAY_AGAIN = 600.0  # seconds between two equal lines about what is waited for
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 LOOK_AGAIN = 60.0  # seconds between two diagnoses while the server does not answer
 # Someone may be about to register the key, so that this mistake is waited for.
 PASSING = {"unregistered"}
@@ -75,7 +75,7 @@ class Supervisor:
         RunFailedError
             The worker cannot load its app.
         """
-        with self._signals():
+        with on_stop_signal(lambda n: self._heard.put(Heard("signal", n)), STOP_SIGNALS):
             self._status()
             pause = FIRST_PAUSE
             try:
@@ -244,16 +244,6 @@ class Supervisor:
             self._process.stop()
         self._process = self._worker = self._node_id = None
         self._status()
-
-    @contextmanager
-    def _signals(self) -> Iterator[None]:
-        numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-        former = [signal.signal(number, lambda n, frame: self._heard.put(Heard("signal", n))) for number in numbers]
-        try:
-            yield
-        finally:
-            for number, handler in zip(numbers, former, strict=True):
-                signal.signal(number, handler)
 
 
 def _task(event: dict[str, Any]) -> str:

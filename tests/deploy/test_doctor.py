@@ -253,7 +253,7 @@ def test_a_full_backlog_is_a_connection_that_a_firewall_drops(authority: Authori
 def test_names_that_do_not_resolve(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> None:
     assert only("no-such-host.invalid:9092", authority.path, None).code == "name"
 
-    monkeypatch.setattr(reach.socket, "getaddrinfo", lambda *_, **__: time.sleep(30))
+    monkeypatch.setattr(reach.socket, "getaddrinfo", lambda *_, **__: time.sleep(30) or [])
     monkeypatch.setattr(reach, "STEP_SECONDS", 0.3)
     hanging = only("slow.example.org:9092", authority.path, None)
     assert hanging.code == "name" and "name server" in hanging.sentence

