@@ -12,8 +12,9 @@ from client.site import Site, greeting, load_site
 from pfedgp_core.devices import explain_memory
 from pfedgp_core.errors import DataError
 from pfedgp_core.evaluation import evaluate_client
-from pfedgp_core.exchange import OK, SPLITS, EvaluateReply, TrainReply
+from pfedgp_core.exchange import OK, SPLITS
 from pfedgp_core.privacy import private_update
+from pfedgp_core.replies import EvaluateReply, TrainReply
 from pfedgp_core.streams import Stream
 from pfedgp_core.update import local_update
 

@@ -14,21 +14,10 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Error, Message, 
 from pfedgp_core.config import Settings
 from pfedgp_core.data_spec import DataSpec
 from pfedgp_core.errors import DataError, PFedGPError
-from pfedgp_core.exchange import (
-    ARRAYS,
-    CONFIG,
-    MODEL,
-    MODEL_HASH,
-    ROUND,
-    SETTINGS,
-    SHARED,
-    SPEC,
-    SPLIT,
-    EvaluateReply,
-    Hello,
-    TrainReply,
-)
+from pfedgp_core.exchange import ARRAYS, CONFIG, MODEL, MODEL_HASH, ROUND, SETTINGS, SHARED, SPEC, SPLIT
+from pfedgp_core.hello import Hello
 from pfedgp_core.publication import OnboardReply, published_model
+from pfedgp_core.replies import EvaluateReply, TrainReply
 from pfedgp_core.trained_model import TrainedModel
 from pfedgp_core.wire import fits, pack, unpack_vector
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pfedgp_core.errors import ArtefactError
-from pfedgp_core.exchange import TrainReply
+from pfedgp_core.replies import TrainReply
 from pfedgp_core.whole_file import write_whole
 
 __all__ = ["PROGRESS_FILE", "note_progress"]

@@ -15,9 +15,10 @@ from pfedgp_core.data_spec import DataSpec, class_list
 from pfedgp_core.datasets import ClientData, TensorSplit
 from pfedgp_core.devices import choose_device
 from pfedgp_core.errors import ConfigError, DataError
-from pfedgp_core.exchange import Hello, software_versions
+from pfedgp_core.hello import Hello
 from pfedgp_core.own_samples import shape_text
 from pfedgp_core.simulated import simulated_client, simulated_partition
+from pfedgp_core.versions import software_versions
 
 __all__ = ["Site", "greeting", "load_site"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pfedgp_core.data_spec import LARGEST_INPUT, normal_class
-from pfedgp_core.exchange import CLASS_NAME_LIMIT
+from pfedgp_core.hello import CLASS_NAME_LIMIT
 from pfedgp_core.own_samples import Findings, Samples, counted, few, shape_text
 
 __all__ = ["DataReport", "SplitReport", "note_repeated", "report_on", "unusable"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pfedgp_core.data_spec import LARGEST_INPUT
-from pfedgp_core.exchange import Hello
+from pfedgp_core.hello import Hello
 
 __all__ = ["impossible_moments", "on_another_scale", "trusted_counts", "two_scales"]
 

@@ -15,7 +15,7 @@ from pfedgp_core.class_ids import map_classes
 from pfedgp_core.config import Settings
 from pfedgp_core.data_spec import LARGEST_SHAPE, DataSpec, class_list, parse_shape, pooled_moments, union_of_classes
 from pfedgp_core.errors import DataError, RunFailedError
-from pfedgp_core.exchange import Hello
+from pfedgp_core.hello import Hello
 from pfedgp_core.own_samples import shape_text
 from server.input_scales import impossible_moments, on_another_scale, trusted_counts
 

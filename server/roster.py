@@ -11,7 +11,7 @@ from flwr.serverapp import Grid
 from pfedgp_core.config import Settings
 from pfedgp_core.data_spec import DataSpec, class_list, parse_shape
 from pfedgp_core.errors import DataError, RunFailedError
-from pfedgp_core.exchange import Hello
+from pfedgp_core.hello import Hello
 from server.client_record import NOWHERE, Client
 from server.greetings import Greetings
 from server.input_scales import two_scales

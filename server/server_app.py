@@ -13,7 +13,7 @@ from flwr.serverapp import Grid, ServerApp
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, PFedGPError
-from pfedgp_core.exchange import software_versions
+from pfedgp_core.versions import software_versions
 from server.artefacts import RunFolder, check_new_folder
 from server.checkpoint import sweep_partial
 from server.federation import Federation

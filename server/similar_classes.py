@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Sequence
 
 from pfedgp_core.data_spec import normal_class
-from pfedgp_core.exchange import Hello
+from pfedgp_core.hello import Hello
 from pfedgp_core.own_samples import few
 
 __all__ = ["similar_classes"]

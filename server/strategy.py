@@ -15,7 +15,8 @@ from flwr.serverapp.strategy import Strategy
 from pfedgp_core.aggregation import combine, implausible_updates, update_norms
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
-from pfedgp_core.exchange import EVALUATE, OK, ROUND, SPLIT, STATUSES, TRAIN, EvaluateReply, TrainReply
+from pfedgp_core.exchange import EVALUATE, OK, ROUND, SPLIT, STATUSES, TRAIN
+from pfedgp_core.replies import EvaluateReply, TrainReply
 from pfedgp_core.streams import Stream
 from server.messages import pack_vector, request, unpack_vector
 from server.reply_checks import Accepted, Checked, read_evaluate_reply, read_riding_evaluation, read_train_reply

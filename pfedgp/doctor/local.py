@@ -12,7 +12,7 @@ from client.progress import PROGRESS_FILE
 from pfedgp.doctor.fleet_call import FLOWER_SERIES
 from pfedgp.doctor.problem import Check, Problem
 from pfedgp.operator.state import is_network_file_system
-from pfedgp_core.exchange import software_versions
+from pfedgp_core.versions import software_versions
 
 __all__ = ["check_client", "check_data_at", "check_device", "check_folder", "check_versions", "size", "warning"]
 

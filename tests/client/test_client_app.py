@@ -11,7 +11,9 @@ import client.client_app
 from client.client_app import app
 from client.site import load_site
 from pfedgp_core.errors import ConfigError, DataError
-from pfedgp_core.exchange import CONFIG, EvaluateReply, Hello, TrainReply
+from pfedgp_core.exchange import CONFIG
+from pfedgp_core.hello import Hello
+from pfedgp_core.replies import EvaluateReply, TrainReply
 from pfedgp_core.shared import SharedState
 from pfedgp_core.wire import unpack
 from server.messages import pack_vector, request

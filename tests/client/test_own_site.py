@@ -21,7 +21,9 @@ from pfedgp.site.flower_log import warning_of_app
 from pfedgp_core.config import Settings
 from pfedgp_core.data_spec import DataSpec
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
-from pfedgp_core.exchange import CONFIG, SPEC, Hello, TrainReply
+from pfedgp_core.exchange import CONFIG, SPEC
+from pfedgp_core.hello import Hello
+from pfedgp_core.replies import TrainReply
 from pfedgp_core.saved_site import SavedSite
 from pfedgp_core.shared import SharedState
 from pfedgp_core.trained_model import TrainedModel

@@ -9,11 +9,13 @@ import pytest
 from pfedgp_core.calibration import CalibrationSums
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
-from pfedgp_core.exchange import ONBOARDED, EvaluateReply, Hello, TrainReply
+from pfedgp_core.exchange import ONBOARDED
 from pfedgp_core.field_checks import printable
+from pfedgp_core.hello import Hello
 from pfedgp_core.metrics import MetricSums, metric_sums
 from pfedgp_core.publication import OnboardReply
 from pfedgp_core.regression_metrics import SUM_LIMIT, RegressionSums, regression_sums, summarise_regression
+from pfedgp_core.replies import EvaluateReply, TrainReply
 from pfedgp_core.shared import SharedState
 from pfedgp_core.trained_model import TrainedModel
 

@@ -11,7 +11,8 @@ from flwr.app import Message
 from client import own_site as own_site_module
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
-from pfedgp_core.exchange import CONFIG, HELLO, Hello
+from pfedgp_core.exchange import CONFIG, HELLO
+from pfedgp_core.hello import Hello
 from server.input_scales import on_another_scale, two_scales
 from server.membership import common_spec, misfit, outsiders
 from server.roster import Roster

@@ -323,7 +323,7 @@ def test_two_sites_of_one_name_are_told_so(tmp_path: Path, caplog: pytest.LogCap
 def test_a_greeting_that_would_spoil_the_normalisation_is_refused(
     changes: dict, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from pfedgp_core.exchange import Hello
+    from pfedgp_core.hello import Hello
 
     honest = Hello.to_wire
     monkeypatch.setattr(Hello, "to_wire", lambda self: honest(self.__class__(**(self.__dict__ | changes))))
