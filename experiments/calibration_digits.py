@@ -41,7 +41,7 @@ from pfedgp_core.metrics import TEMPERATURE_GRID, MetricSums, summarise
 from pfedgp_core.simulated import simulated_client
 from pfedgp_core.streams import Stream
 from pfedgp_core.trained_model import TrainedModel
-from server.artefacts import load_model
+from server.model_file import load_model
 
 STEPS = (3, 10, 30, 100, 300, 1000, 3000)
 DECAYS = (0.0, 1e-3, 1e-2, 1e-1)

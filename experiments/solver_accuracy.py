@@ -25,7 +25,7 @@ from pfedgp_core.objectives import predictive_losses
 from pfedgp_core.samples import Split, normalised
 from pfedgp_core.shared import SharedState
 from pfedgp_core.streams import Stream
-from server.artefacts import load_model
+from server.model_file import load_model
 
 CHAINS, SWEEPS = 20, 5
 

@@ -21,9 +21,11 @@ from pfedgp_core.errors import ArtefactError, DataError, RunFailedError
 from pfedgp_core.exchange import ONBOARD
 from pfedgp_core.publication import OnboardReply, publication
 from pfedgp_core.trained_model import TrainedModel
-from server.artefacts import RunFolder, check_new_folder, load_model
+from server.artefacts import RunFolder
 from server.files import explained, write_whole
 from server.messages import Poll, pack_vector, push, request
+from server.model_file import load_model
+from server.new_folder import check_new_folder
 from server.outputs import take_path
 from server.reply_checks import read_onboard_reply
 from server.roster import Roster

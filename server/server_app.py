@@ -14,9 +14,10 @@ from flwr.serverapp import Grid, ServerApp
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, PFedGPError
 from pfedgp_core.versions import software_versions
-from server.artefacts import RunFolder, check_new_folder
+from server.artefacts import RunFolder
 from server.checkpoint import sweep_partial
 from server.federation import Federation
+from server.new_folder import check_new_folder
 from server.object_retry import shorten_object_retry
 from server.outputs import Outputs, take_path
 from server.patient_grid import PatientGrid

@@ -10,7 +10,7 @@ from flwr.app import Context, RecordDict
 
 from client.client_app import app as client_app
 from pfedgp_core.config import GPSettings, Settings
-from server.artefacts import load_model
+from server.model_file import load_model
 from server.server_app import app as server_app
 from server.settings_file import read_settings_file
 from tests.fakegrid import FakeGrid, Tamper

@@ -9,7 +9,8 @@ from unittest import mock
 from flwr.supercore.task_identity import TaskIdentity
 
 from pfedgp_core.config import Settings
-from server.artefacts import RunFolder, load_model
+from server.artefacts import RunFolder
+from server.model_file import load_model
 from server.outputs import Outputs
 from tests.federation_run import SMALL, Run, federate
 

@@ -75,7 +75,7 @@ def read_model(path: Path) -> "TrainedModel":
         There is no model, it is damaged, or does not say what it is for.
     """
     from pfedgp_core.trained_model import TrainedModel
-    from server.artefacts import load_model
+    from server.model_file import load_model
 
     return TrainedModel.from_artefact(*load_model(path.expanduser()))
 

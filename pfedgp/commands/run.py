@@ -64,7 +64,7 @@ def main(args: argparse.Namespace) -> int:
         if not outputs.out:
             outputs = replace(outputs, out=new_folder(target, "published" if publish else "run"))
         elif target.state is not None:
-            from server.artefacts import check_new_folder
+            from server.new_folder import check_new_folder
 
             check_new_folder(Path(outputs.out))
         others = [run.name for run in control.runs() if not run.finished]

@@ -132,7 +132,7 @@ def check(settings: Settings, folder: Path) -> None:
     ConfigError, DataError, ArtefactError
         What is wrong, in one sentence.
     """
-    from server.artefacts import check_new_folder
+    from server.new_folder import check_new_folder
 
     check_new_folder(folder)  # before torch is imported, which takes most of the time of these checks
     from pfedgp_core.datasets import load_dataset

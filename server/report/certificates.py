@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp_core.errors import ArtefactError, ConfigError
-from server.artefacts import load_model
 from server.files import write_whole
+from server.model_file import load_model
 from server.report.run_files import read_run
 
 __all__ = ["add_certificates"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from server.artefacts import load_model
+from server.model_file import load_model
 from tests.deploy.deployment import Deployment, wait_for
 from tests.deploy.digit_images import write_digits
 

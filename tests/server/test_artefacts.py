@@ -15,8 +15,10 @@ from pfedgp_core.config import GPSettings, Settings
 from pfedgp_core.errors import ArtefactError, NonFiniteError
 from pfedgp_core.metrics import MetricSums, metric_sums
 from server import files
-from server.artefacts import CLIENT_COLUMNS, RunFolder, check_new_folder, load_model
+from server.artefacts import CLIENT_COLUMNS, RunFolder
 from server.files import write_whole
+from server.model_file import load_model
+from server.new_folder import check_new_folder
 from server.settings_file import read_settings_file
 
 ROW = {
@@ -64,7 +66,7 @@ def test_a_used_folder_is_refused_and_left_alone(folder: RunFolder) -> None:
 
 def test_of_two_runs_at_once_one_gets_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     RunFolder.create(tmp_path, Settings(), {})
-    monkeypatch.setattr("server.artefacts._refuse_used", lambda path: None)
+    monkeypatch.setattr("server.artefacts.refuse_used", lambda path: None)
     with pytest.raises(ArtefactError, match="already holds a run"):
         RunFolder.create(tmp_path, Settings(), {})
 

@@ -17,7 +17,7 @@ from pfedgp_core.exchange import CONFIG, HELLO
 from pfedgp_core.samples import input_statistics
 from server import roster as roster_module
 from server import waiting
-from server.artefacts import load_model
+from server.model_file import load_model
 from server.roster import Roster
 from tests.fakegrid import Tamper
 from tests.federation_run import QUICK, start

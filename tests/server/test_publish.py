@@ -18,8 +18,8 @@ from pfedgp_core.publication import OnboardReply, publication, published_model
 from pfedgp_core.saved_site import TENSORS, SavedSite
 from pfedgp_core.trained_model import TrainedModel
 from server import publish
-from server.artefacts import load_model
 from server.messages import pack_vector, request
+from server.model_file import load_model
 from server.publish import take_publish, waiting_settings
 from server.server_app import app as server_app
 from tests.fakegrid import FakeGrid, Tamper

@@ -1,0 +1,52 @@
+"""Whether a folder can take a new run: it must hold nothing yet, and be writable."""
+
+import os
+from pathlib import Path
+
+from pfedgp_core.errors import ArtefactError
+from server.files import explained, is_partial
+from server.run_lock import LOCK_FILE
+
+__all__ = ["check_new_folder", "refuse_used", "used"]
+
+_MARKS_OF_A_RUN = ("config.toml", "metrics.jsonl", "summary.json", "best", "final")
+
+
+def check_new_folder(path: Path) -> None:
+    """Find out before a run whether its folder can be made and written, leaving nothing behind.
+
+    Raises
+    ------
+    ArtefactError
+        The folder holds a run already, or cannot be written.
+    """
+    refuse_used(path)
+    made = [folder for folder in (path, *path.parents) if not folder.exists()]
+    probe = path / f".probe-{os.getpid()}"
+    try:
+        with explained(path):
+            path.mkdir(parents=True, exist_ok=True)
+            probe.write_bytes(b"pfedgp")
+            probe.unlink()
+    finally:
+        for folder in made:
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
+
+
+def refuse_used(path: Path) -> None:
+    """Raise ArtefactError where the path is a file, or a folder that holds a run or anything else."""
+    with explained(path):
+        if path.exists() and not path.is_dir():
+            raise ArtefactError(f"{path} is a file: give a folder that does not exist yet with --out.")
+        if any((path / name).exists() for name in _MARKS_OF_A_RUN):
+            raise used(path)
+        # A run that was killed before its first file leaves its lock, which nobody holds, and at most half a file.
+        names = [file.name for file in path.iterdir()] if path.is_dir() else []
+        if any(name != LOCK_FILE and not is_partial(name) for name in names):
+            raise ArtefactError(f"{path} is not empty: give a folder of its own with --out, nothing in it is touched.")
+
+
+def used(path: Path) -> ArtefactError:
+    """The error for a folder that holds a run."""
+    return ArtefactError(f"The folder {path} already holds a run: give another one with --out, or move it away.")
