@@ -15,11 +15,24 @@ NOWHERE = 0  # node id of a client that a checkpoint names and that was not gree
 
 @dataclass
 class Client:
-    """A greeted client. Flower's node id may change, so everything that lasts goes by the name."""
+    """A greeted client. Flower's node id may change, so everything that lasts goes by the name.
+
+    Parameters
+    ----------
+    node_id : int
+        Where it is now, or `NOWHERE`.
+    hello : Hello
+        How it presented itself last.
+    trained_in : list of int
+        Rounds whose model it has helped to train.
+    key : str
+        Name under which its key is registered; empty in a simulation, and where nodes need no key.
+    """
 
     node_id: int
     hello: Hello
     trained_in: list[int] = field(default_factory=list)
+    key: str = ""
 
     @property
     def name(self) -> str:
@@ -28,7 +41,7 @@ class Client:
 
     def to_state(self) -> dict[str, Any]:
         """What a checkpoint keeps of it, as plain values of JSON."""
-        return {"hello": asdict(self.hello), "trained_in": list(self.trained_in)}
+        return {"hello": asdict(self.hello), "trained_in": list(self.trained_in), "key": self.key}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> "Client":
@@ -41,6 +54,6 @@ class Client:
         """
         try:
             hello = Hello.from_wire({"hello": json.dumps(state["hello"])}, {})
-            return cls(NOWHERE, hello, [int(round) for round in state["trained_in"]])
+            return cls(NOWHERE, hello, [int(round) for round in state["trained_in"]], str(state.get("key", "")))
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"malformed client ({type(error).__name__})") from None

@@ -56,6 +56,10 @@ class PatientGrid:
         """Ids of connected nodes."""
         return self._patiently(lambda: list(self._grid.get_node_ids()))
 
+    def get_nodes(self) -> Iterable[Any]:
+        """Connected nodes, with what the SuperLink knows of them."""
+        return self._patiently(lambda: list(self._grid.get_nodes()))
+
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
         """Replies that have arrived, at most one to each of these requests, whatever they claim to answer."""
         ids = list(message_ids)

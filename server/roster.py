@@ -1,7 +1,6 @@
 """Who takes part: every connected node is greeted, and known by its client's name from then on."""
 
 import logging
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
@@ -12,9 +11,11 @@ from pfedgp_core.config import Settings
 from pfedgp_core.data_spec import DataSpec, class_list, parse_shape
 from pfedgp_core.errors import DataError, RunFailedError
 from pfedgp_core.hello import Hello
+from server.answering import Answering
 from server.client_record import NOWHERE, Client
 from server.greetings import Greetings
 from server.input_scales import two_scales
+from server.key_names import key_names, pretended
 from server.membership import as_member, common_spec, difference, misfit, outsiders
 from server.messages import request_config
 from server.reply_checks import read_hello
@@ -30,10 +31,6 @@ logger = logging.getLogger("pfedgp.server")
 RETRY_AFTER = 2.0
 # The same for a node that cannot take part as it is: its operator may mend its data or its configuration.
 BROKEN_RETRY_AFTER = 30.0
-# Life of the first greeting of a client that fell silent; each further one lives twice as long.
-SILENT_GREETING = 10.0
-# Failures of one client in a row after which a warning names it.
-FAILURES_TO_NAME = 3
 # Flower's codes of errors that come back unchanged however often one asks: the app does not load, raises, is refused.
 LASTING_ERRORS = {1, 2, 7}
 
@@ -50,6 +47,8 @@ class Roster:
     ----------
     clients : dict of str to Client
         All that ever joined.
+    answering : Answering
+        Who is silent, and who fails.
     connected : set of int
         Nodes that were connected at the last look, whoever they are.
     awaited : set of str
@@ -68,12 +67,11 @@ class Roster:
         self.settings = settings
         self.clients: dict[str, Client] = {}
         self._spec: DataSpec | None = None
+        self.answering = Answering(settings.wait_timeout)
         self.connected: set[int] = set()
         self._greetings = Greetings()
-        self._silent: dict[str, float] = {}  # name of a client that must answer first -> life of its next greeting
-        self._stale: set[str] = set()  # names of clients to greet anew while they take part
+        self._keys: dict[int, str] = {}  # node id -> name of its key
         self.awaited: set[str] = set()
-        self._failures: Counter[str] = Counter()  # in a row
         self.started = False
 
     @property
@@ -100,7 +98,7 @@ class Roster:
     def online(self) -> list[Client]:
         """Clients whose node was connected at the last look and that answer, by name."""
         here = self.connected - set(self.refusals)
-        return [client for client in self.all if client.node_id in here and client.name not in self._silent]
+        return [client for client in self.all if client.node_id in here and not self.answering.awaited(client.name)]
 
     @property
     def refusals(self) -> dict[int, str]:
@@ -161,7 +159,7 @@ class Roster:
         awaited : collection of str
             Names of the sites that the next `wait` gives some time to come back; of a simulation it waits for all.
         """
-        self.clients = {c.name: Client(NOWHERE, c.hello, list(c.trained_in)) for c in clients}
+        self.clients = {c.name: Client(NOWHERE, c.hello, list(c.trained_in), c.key) for c in clients}
         self._spec, self.started, self.awaited = spec, True, set(awaited if self.own_data else self.clients)
 
     def to_state(self) -> dict[str, Any]:
@@ -186,30 +184,6 @@ class Roster:
             raise DataError(f"malformed list of clients ({type(error).__name__})") from None
         self.adopt(spec, clients, awaited)
 
-    def silent(self, name: str) -> None:
-        """Ask a client for nothing more until it answers a greeting: it did not reply in time."""
-        if name not in self._silent:
-            logger.warning("%s is silent, and is asked again once it answers a greeting", name)
-            self._silent[name] = SILENT_GREETING
-
-    def failed(self, name: str, reason: str) -> None:
-        """Count a failure of a client in a round; several in a row are named."""
-        self._failures[name] += 1
-        if self._failures[name] == FAILURES_TO_NAME:
-            logger.warning(
-                "%s failed %d times in a row (last: %s): see the log of that client", name, FAILURES_TO_NAME, reason
-            )
-        if self.own_data:
-            self._stale.add(name)  # it may have come back with other data than it presented itself with
-
-    def succeeded(self, name: str) -> None:
-        """A client replied as it should."""
-        self._failures.pop(name, None)
-
-    def failures(self, name: str) -> int:
-        """Failures of a client in a row, up to now."""
-        return self._failures[name]
-
     def refresh(self, grid: Grid) -> None:
         """Greet whom the roster does not know or did not hear, and take in what greeted ones answered; never waits."""
         self._look(set(grid.get_node_ids()))
@@ -217,12 +191,13 @@ class Roster:
         by_node = self.by_node()
         for node in self._greetings.send(grid, request_config(self.settings, spec=self._spec), lifetimes):
             if node in by_node:
-                name = by_node[node].name
-                self._stale.discard(name)
-                if name in self._silent:
-                    self._silent[name] = min(2 * self._silent[name], self.settings.wait_timeout)
-        for node, message in self._greetings.answers(grid):
-            self._take_in(node, message)
+                self.answering.greeted(by_node[node].name)
+        answers = self._greetings.answers(grid)
+        if any(node not in self._keys for node, _ in answers):
+            self._keys |= key_names(grid)
+        for node, message in answers:
+            if node in self._keys:  # else it has left again
+                self._take_in(node, message)
 
     def wait(self, grid: Grid) -> None:
         """Refresh until enough clients are there; the first time, `freeze`.
@@ -248,7 +223,7 @@ class Roster:
         self._greetings.forget(left)
         for node in left:
             if client := self.by_node().get(node):
-                self._silent[client.name] = SILENT_GREETING
+                self.answering.left(client.name)
         self.connected = online
 
     def _to_greet(self) -> dict[int, float]:
@@ -260,8 +235,8 @@ class Roster:
             client = by_node.get(node)
             if client is None or node in self._greetings.refused:
                 lifetimes[node] = self.settings.wait_timeout
-            elif client.name in self._silent or client.name in self._stale:
-                lifetimes[node] = self._silent.get(client.name, SILENT_GREETING)
+            elif (life := self.answering.greeting(client.name)) is not None:
+                lifetimes[node] = life
         return lifetimes
 
     def _take_in(self, node: int, message: Message) -> None:
@@ -276,6 +251,12 @@ class Roster:
                 self._greetings.put_off(node, f"node {node} cannot take part for now: {reason}", RETRY_AFTER)
             return
         namesake = self.clients.get(hello.name)
+        if reason := pretended(hello.name, node, self._keys, namesake):
+            self._greetings.refuse(node, reason, f"refused: {reason}", BROKEN_RETRY_AFTER)
+            return
+        key = self._keys[node]
+        if namesake and key == hello.name != namesake.key:
+            namesake.node_id = NOWHERE  # whoever used the name before its owner came
         if namesake and namesake.node_id != node and namesake in self.online():
             reason = f"Two connected clients are named {hello.name!r}: give each its own client-name."
             if not self.started and not hello.own_data:
@@ -288,21 +269,21 @@ class Roster:
         elif hello.own_data and (reason := misfit(hello, self.settings, self._spec)):
             self._greetings.refuse(node, reason, f"refused: {reason}", BROKEN_RETRY_AFTER)
         else:
-            self._welcome(node, as_member(hello, self._spec) if self._spec else hello)
+            self._welcome(node, as_member(hello, self._spec) if self._spec else hello, key)
 
     def _comparable(self, hello: Hello) -> bool:
         """Whether the first client decides about this one; before round 1 `settle` decides between kinds of data."""
         return self.started or hello.own_data == self.reference.own_data
 
-    def _welcome(self, node: int, hello: Hello) -> None:
+    def _welcome(self, node: int, hello: Hello, key: str) -> None:
         self._greetings.accept(node)
         known = self.clients.get(hello.name)
         if known is None:
-            self.clients[hello.name] = Client(node, hello)
+            self.clients[hello.name] = Client(node, hello, key=key)
             if self.started:
                 logger.info("%s joins", hello.name)
             return
-        if known.node_id != node or hello.name in self._silent:
+        if known.node_id != node or self.answering.awaited(hello.name):
             logger.info("%s is back", hello.name)
-        known.node_id, known.hello = node, hello
-        self._silent.pop(hello.name, None)
+        known.node_id, known.hello, known.key = node, hello, key or known.key
+        self.answering.answered(hello.name)

@@ -230,11 +230,11 @@ class PFedGP(Strategy):
     def _tell_roster(self, checked: Checked) -> None:
         """Let the roster know who answered as it should, who did not, and who did not at all."""
         for name in checked.accepted:
-            self.roster.succeeded(name)
+            self.roster.answering.succeeded(name)
         for name, reason in checked.failed.items():
             if name in checked.silent:
-                self.roster.silent(name)
-            self.roster.failed(name, reason)
+                self.roster.answering.silent(name)
+            self.roster.answering.failed(name, reason, anew=self.roster.own_data)
 
     def _request(self, kind: str, client: Client, config: ConfigRecord, arrays: ArrayRecord) -> Message:
         return request(kind, client.node_id, config, arrays, self.settings.round_timeout)

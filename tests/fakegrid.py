@@ -12,6 +12,7 @@ from typing import Any
 
 from flwr.app import Context, Error, Message, RecordDict
 from flwr.clientapp import ClientApp
+from flwr.proto.node_pb2 import NodeInfo
 from flwr.serverapp import Grid
 
 SUPERLINK = 1
@@ -49,6 +50,7 @@ class FakeGrid(Grid):
         self.sent: list[Message] = []
         self.contexts: dict[int, Context] = {}
         self.offline: set[int] = set()  # indices of clients
+        self.keys: dict[int, str] = {}  # node id -> name of its key
         self._replies: dict[str, Message] = {}
         for index in range(clients):
             self.add_node({"partition-id": index, "num-partitions": clients} | (node_config or {}))
@@ -76,8 +78,8 @@ class FakeGrid(Grid):
         raise NotImplementedError
 
     def get_nodes(self) -> Iterable[Any]:
-        """Only the ids are needed."""
-        raise NotImplementedError
+        """Connected nodes, with the names of their keys where nodes need one."""
+        return [NodeInfo(node_id=node, name=self.keys.get(node)) for node in self.get_node_ids()]
 
     def get_node_ids(self) -> list[int]:
         """Ids of connected nodes."""

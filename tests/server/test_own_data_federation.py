@@ -15,7 +15,6 @@ from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, RunFailedError
 from pfedgp_core.exchange import CONFIG, HELLO
 from pfedgp_core.samples import input_statistics
-from server import roster as roster_module
 from server import waiting
 from server.model_file import load_model
 from server.roster import Roster
@@ -198,7 +197,7 @@ def test_late_joiners_map_to_the_frozen_list_or_are_refused(tmp_path: Path, capl
 def test_a_silent_site_costs_one_timeout_and_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(roster_module, "SILENT_GREETING", 0.05)
+    monkeypatch.setattr("server.answering.SILENT_GREETING", 0.05)
     caplog.set_level(logging.INFO, "pfedgp")
     stopped = {"now": False}
 
@@ -224,13 +223,13 @@ def test_a_silent_site_costs_one_timeout_and_comes_back(
 def test_failures_in_a_row_are_named_once(caplog: pytest.LogCaptureFixture) -> None:
     roster = Roster(OWN)
     for _ in range(2):
-        roster.failed("ward-b", "DataError")
+        roster.answering.failed("ward-b", "DataError", anew=True)
     assert "ward-b" not in caplog.text
-    roster.succeeded("ward-b")
+    roster.answering.succeeded("ward-b")
     for _ in range(5):
-        roster.failed("ward-b", "DataError")
+        roster.answering.failed("ward-b", "DataError", anew=True)
     assert caplog.text.count("ward-b failed 3 times in a row (last: DataError)") == 1
-    assert roster.failures("ward-b") == 5
+    assert roster.answering.failures("ward-b") == 5
 
 
 def test_a_checkpoint_brings_back_the_federation(
@@ -288,7 +287,7 @@ def test_a_site_whose_data_changed_presents_itself_anew(tmp_path: Path) -> None:
     roster.wait(grid)
     before = roster.clients["ward-b"].hello
     archive(sites["ward-b"], rows_of(2, 3, 4, 5, of=2, part=1))
-    roster.failed("ward-b", "DataError")
+    roster.answering.failed("ward-b", "DataError", anew=True)
     roster.wait(grid)
     assert roster.clients["ward-b"].hello.n_train > before.n_train
     assert "ward-b" in [client.name for client in roster.online()]
