@@ -12,44 +12,37 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from pfedgp_core.errors import ConfigError
+from pfedgp_core.setting import Value, check, default_of, kebab, setting
 
 __all__ = ["GPSettings", "Settings", "describe", "parse_assignment"]
-
-Value = int | float | str | bool
-
-
-def _setting(
-    default: Value, help: str, *, low: float = -math.inf, high: float = math.inf, choices: tuple[str, ...] = ()
-) -> Any:
-    return field(default=default, metadata={"help": help, "low": low, "high": high, "choices": choices})
 
 
 @dataclass(frozen=True)
 class GPSettings:
     """The Gaussian process at a tree node (keys ``gp.*``)."""
 
-    kernel: str = _setting(
+    kernel: str = setting(
         "rbf", "kernel on the features", choices=("rbf", "matern12", "matern32", "matern52", "linear")
     )
-    output_scale: float = _setting(8.0, "prior variance of a latent value", low=1e-6, high=1e6)
-    length_scale: float = _setting(
+    output_scale: float = setting(8.0, "prior variance of a latent value", low=1e-6, high=1e6)
+    length_scale: float = setting(
         1.0, "length scale of the kernel, in units of unit-sphere features", low=1e-6, high=1e6
     )
-    jitter: float = _setting(1e-3, "added to the diagonal of every kernel matrix", low=1e-8, high=1.0)
-    train_chains: int = _setting(20, "parallel Gibbs chains in training", low=1, high=1000)
-    predict_chains: int = _setting(30, "parallel Gibbs chains in prediction", low=1, high=10000)
-    sweeps: int = _setting(5, "Gibbs sweeps of each chain, from a draw of the prior", low=1, high=10000)
-    predict_sweeps: int = _setting(0, "Gibbs sweeps in prediction; 0 = as many as gp.sweeps", low=0, high=10000)
-    holdout: float = _setting(
+    jitter: float = setting(1e-3, "added to the diagonal of every kernel matrix", low=1e-8, high=1.0)
+    train_chains: int = setting(20, "parallel Gibbs chains in training", low=1, high=1000)
+    predict_chains: int = setting(30, "parallel Gibbs chains in prediction", low=1, high=10000)
+    sweeps: int = setting(5, "Gibbs sweeps of each chain, from a draw of the prior", low=1, high=10000)
+    predict_sweeps: int = setting(0, "Gibbs sweeps in prediction; 0 = as many as gp.sweeps", low=0, high=10000)
+    holdout: float = setting(
         0.5, "share of each node side that the predictive objective holds out", low=0.01, high=0.99
     )
-    quadrature: int = _setting(32, "Gauss-Hermite nodes for E sigma(f*)", low=4, high=128)
-    link: str = _setting(
+    quadrature: int = setting(32, "Gauss-Hermite nodes for E sigma(f*)", low=4, high=128)
+    link: str = setting(
         "arith", "node probability; unused in regression", choices=("arith", "chain-geo", "paper-explog")
     )
-    solver: str = _setting("auto", "linear algebra of a node", choices=("auto", "dense", "iterative"))
-    learn_scales: bool = _setting(False, "learn output-scale and length-scale as shared parameters")
-    noise_variance: float = _setting(
+    solver: str = setting("auto", "linear algebra of a node", choices=("auto", "dense", "iterative"))
+    learn_scales: bool = setting(False, "learn output-scale and length-scale as shared parameters")
+    noise_variance: float = setting(
         0.3,
         "regression: noise of standardised targets before round 1; learned as a shared parameter",
         low=1e-3,
@@ -62,102 +55,100 @@ class Settings:
     """Everything that decides a federation's result, apart from the clients' own data."""
 
     # What is learned
-    task: str = _setting(
+    task: str = setting(
         "classification", "what the data set's samples are labelled with", choices=("classification", "regression")
     )
-    dataset: str = _setting("digits", "data set of a simulation; deployed clients bring their own data")
-    data_root: str = _setting("", "folder (or packed file) of the data set; empty = where the data set lies by default")
-    clients: int = _setting(20, "clients that the simulated data set is split over", low=1, high=1_000_000)
-    unseen_clients: int = _setting(
+    dataset: str = setting("digits", "data set of a simulation; deployed clients bring their own data")
+    data_root: str = setting("", "folder (or packed file) of the data set; empty = where the data set lies by default")
+    clients: int = setting(20, "clients that the simulated data set is split over", low=1, high=1_000_000)
+    unseen_clients: int = setting(
         0,
         "simulated clients, the last ones, that stay out of the run and can be onboarded after it",
         low=0,
         high=1_000_000,
     )
-    classes_per_client: int = _setting(
+    classes_per_client: int = setting(
         2, "distinct classes that each simulated client holds; unused in regression", low=1, high=100_000
     )
-    class_names: str = _setting(
+    class_names: str = setting(
         "", "classes of the federation, separated by commas; empty = all that the sites have before round 1"
     )
-    input_shape: str = _setting(
+    input_shape: str = setting(
         "", "shape of one input, such as 3,32,32, to which sites resize their images; empty = that of their data"
     )
-    variant: str = _setting("full", "GP at each tree node", choices=("full", "ip-data", "ip-compute"))
-    objective: str = _setting("predictive", "training objective", choices=("predictive", "marginal"))
-    inducing_per_class: int = _setting(
+    variant: str = setting("full", "GP at each tree node", choices=("full", "ip-data", "ip-compute"))
+    objective: str = setting("predictive", "training objective", choices=("predictive", "marginal"))
+    inducing_per_class: int = setting(
         100, "inducing inputs of each class, or in all in regression (ip-data, ip-compute)", low=1, high=100_000
     )
-    personal_data: bool = _setting(True, "ip-data: use the client's own data at prediction, not inducing inputs alone")
-    classes: str = _setting(
+    personal_data: bool = setting(True, "ip-data: use the client's own data at prediction, not inducing inputs alone")
+    classes: str = setting(
         "own", "classes of a client's tree: those of its data, or all of the federation", choices=("own", "all")
     )
-    network: str = _setting(
-        "auto", "kernel network: auto, lenet, mlp, resnet18, mobilenetv2 or package.module:function"
-    )
-    feature_dim: int = _setting(84, "width of the features that enter the kernel", low=1, high=4096)
+    network: str = setting("auto", "kernel network: auto, lenet, mlp, resnet18, mobilenetv2 or package.module:function")
+    feature_dim: int = setting(84, "width of the features that enter the kernel", low=1, high=4096)
     # The federation
-    rounds: int = _setting(60, "communication rounds", low=1, high=1_000_000)
-    clients_per_round: int = _setting(5, "clients sampled in each round", low=1, high=1_000_000)
-    min_clients: int = _setting(
+    rounds: int = setting(60, "communication rounds", low=1, high=1_000_000)
+    clients_per_round: int = setting(5, "clients sampled in each round", low=1, high=1_000_000)
+    min_clients: int = setting(
         0, "clients with own data to wait for before round 1; 0 = clients-per-round", low=0, high=1_000_000
     )
-    aggregation: str = _setting(
+    aggregation: str = setting(
         "uniform",
         "average of the updates: uniform (paper), by sample count, or robust against a few wrong ones",
         choices=("uniform", "samples", "median", "trimmed-mean"),
     )
-    trim_share: float = _setting(
+    trim_share: float = setting(
         0.1, "trimmed-mean: share of the smallest and of the largest values left out of each mean", low=0.0, high=0.49
     )
-    evaluate_every: int = _setting(
+    evaluate_every: int = setting(
         5, "rounds between evaluations on every client's validation data", low=1, high=1_000_000
     )
-    min_results: int = _setting(1, "good replies that a round needs to change the model", low=1, high=1_000_000)
-    max_update_norm: float = _setting(
+    min_results: int = setting(1, "good replies that a round needs to change the model", low=1, high=1_000_000)
+    max_update_norm: float = setting(
         100.0, "multiple of the round's median update norm above which an update is refused", low=1.0, high=1e12
     )
-    max_failed_rounds: int = _setting(
+    max_failed_rounds: int = setting(
         3, "consecutive rounds with too few good replies that end the run", low=1, high=1_000_000
     )
-    on_failure: str = _setting(
+    on_failure: str = setting(
         "continue", "after a client failed in a round: go on, or stop the run", choices=("continue", "stop")
     )
-    round_timeout: float = _setting(
+    round_timeout: float = setting(
         3600.0, "seconds after which a round goes on without the missing replies", low=1e-3, high=1e9
     )
-    wait_timeout: float = _setting(
+    wait_timeout: float = setting(
         600.0, "seconds to wait for enough connected clients before the run ends", low=1e-3, high=1e9
     )
-    personalise: bool = _setting(
+    personalise: bool = setting(
         True, "own data: at the end, sites with a state folder make their classifiers from the best model"
     )
     # One client's update
-    local_epochs: int = _setting(1, "passes over the client's data in one update", low=1, high=10000)
-    learning_rate: float = _setting(0.05, "step size of SGD", low=1e-9, high=1e3)
-    momentum: float = _setting(0.9, "momentum of SGD, within one update", low=0.0, high=0.9999)
-    weight_decay: float = _setting(1e-3, "weight decay of SGD", low=0.0, high=1e3)
-    clip_norm: float = _setting(50.0, "largest gradient norm of a step", low=1e-6, high=1e9)
-    loss_scale: float = _setting(1.0, "factor on the loss", low=1e-6, high=1e6)
-    loss_normalisation: str = _setting(
+    local_epochs: int = setting(1, "passes over the client's data in one update", low=1, high=10000)
+    learning_rate: float = setting(0.05, "step size of SGD", low=1e-9, high=1e3)
+    momentum: float = setting(0.9, "momentum of SGD, within one update", low=0.0, high=0.9999)
+    weight_decay: float = setting(1e-3, "weight decay of SGD", low=0.0, high=1e3)
+    clip_norm: float = setting(50.0, "largest gradient norm of a step", low=1e-6, high=1e9)
+    loss_scale: float = setting(1.0, "factor on the loss", low=1e-6, high=1e6)
+    loss_normalisation: str = setting(
         "node-mean",
         "sum of node means (node-mean) or mean over all held-out points (point-mean)",
         choices=("node-mean", "point-mean"),
     )
     # Differential privacy of one client's updates
-    dp_noise: float = _setting(
+    dp_noise: float = setting(
         0.0, "deviation of the noise on each value of an update, in units of dp-clip; 0 = no noise", low=0.0, high=1e6
     )
-    dp_clip: float = _setting(1.0, "largest norm of an update where dp-noise > 0", low=1e-9, high=1e9)
-    dp_delta: float = _setting(1e-5, "delta of the (epsilon, delta) that a run states", low=1e-12, high=0.5)
-    seed: int = _setting(0, "seed of everything random in the run", low=0, high=2**63 - 1)
+    dp_clip: float = setting(1.0, "largest norm of an update where dp-noise > 0", low=1e-9, high=1e9)
+    dp_delta: float = setting(1e-5, "delta of the (epsilon, delta) that a run states", low=1e-12, high=0.5)
+    seed: int = setting(0, "seed of everything random in the run", low=0, high=2**63 - 1)
     gp: GPSettings = field(default_factory=GPSettings)
 
     def __post_init__(self) -> None:
         for owner, prefix in ((self, ""), (self.gp, "gp.")):
             for f in fields(owner):
                 if f.name != "gp":
-                    _check(prefix + _kebab(f.name), getattr(owner, f.name), f)
+                    check(prefix + kebab(f.name), getattr(owner, f.name), f)
         if self.clients_per_round > self.participants:
             raise ConfigError(
                 f"clients-per-round = {self.clients_per_round} is more than the clients that take part "
@@ -225,8 +216,8 @@ class Settings:
 
     def to_run_config(self) -> dict[str, Value]:
         """Return all settings as flat kebab-case keys; the inverse of ``from_run_config``."""
-        flat = {_kebab(f.name): getattr(self, f.name) for f in fields(self) if f.name != "gp"}
-        return flat | {f"gp.{_kebab(f.name)}": getattr(self.gp, f.name) for f in fields(self.gp)}
+        flat = {kebab(f.name): getattr(self, f.name) for f in fields(self) if f.name != "gp"}
+        return flat | {f"gp.{kebab(f.name)}": getattr(self.gp, f.name) for f in fields(self.gp)}
 
     def replace(self, **changes: Any) -> "Settings":
         """Return a copy with some fields changed (snake_case names)."""
@@ -240,7 +231,7 @@ def describe() -> list[tuple[str, Value, str]]:
         text = f.metadata["help"]
         if f.metadata["choices"]:
             text += " (" + ", ".join(f.metadata["choices"]) + ")"
-        rows.append((key, _default(f), text))
+        rows.append((key, default_of(f), text))
     return rows
 
 
@@ -259,7 +250,7 @@ def parse_assignment(text: str) -> tuple[str, Value]:
     known = _flat_fields()
     if key not in known:
         Settings.from_run_config({key: raw})
-    default = _default(known[key])
+    default = default_of(known[key])
     try:
         if isinstance(default, bool):
             return key, {"true": True, "false": False}[raw.lower()]
@@ -267,16 +258,6 @@ def parse_assignment(text: str) -> tuple[str, Value]:
     except (ValueError, KeyError):
         wanted = "true or false" if isinstance(default, bool) else {int: "an integer", float: "a number"}[type(default)]
         raise ConfigError(f"{key} = {raw!r} is not {wanted}; give for example {key}={default}.") from None
-
-
-def _kebab(name: str) -> str:
-    return name.replace("_", "-")
-
-
-def _default(f: dataclasses.Field) -> Value:
-    default = f.default
-    assert isinstance(default, int | float | str | bool)  # _setting gives every field one
-    return default
 
 
 def _float(value: int) -> float:
@@ -287,17 +268,5 @@ def _float(value: int) -> float:
 
 
 def _flat_fields() -> dict[str, dataclasses.Field]:
-    flat = {_kebab(f.name): f for f in fields(Settings) if f.name != "gp"}
-    return flat | {f"gp.{_kebab(f.name)}": f for f in fields(GPSettings)}
-
-
-def _check(key: str, value: Any, f: dataclasses.Field) -> None:
-    kind = type(_default(f))
-    if type(value) is not kind:
-        names = {int: "an integer", float: "a number", str: "a text", bool: "true or false"}
-        raise ConfigError(f"{key} = {value!r} is not {names[kind]}; the default is {f.default!r}.")
-    if f.metadata["choices"] and value not in f.metadata["choices"]:
-        raise ConfigError(f"{key} = {value!r} is not known; choose one of: {', '.join(f.metadata['choices'])}.")
-    low, high = f.metadata["low"], f.metadata["high"]
-    if kind in (int, float) and not low <= value <= high:
-        raise ConfigError(f"{key} = {value!r} is out of range; give a value from {low:g} to {high:g}.")
+    flat = {kebab(f.name): f for f in fields(Settings) if f.name != "gp"}
+    return flat | {f"gp.{kebab(f.name)}": f for f in fields(GPSettings)}

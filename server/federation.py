@@ -14,6 +14,7 @@ from pfedgp_core.errors import ArtefactError, PFedGPError, RunFailedError
 from pfedgp_core.shared import SharedState
 from server.artefacts import RunFolder
 from server.checkpoint import Checkpoint, Model, write_checkpoint
+from server.failure_policy import FailurePolicy
 from server.files import CannotWriteError, truncate_lines
 from server.final_results import final_results, model_meta, refuse_untested
 from server.messages import exchange, pack_vector, request_config, unpack_vector
@@ -65,7 +66,7 @@ class Federation:
         self.best: Model | None = None
         self.pending: dict[str, Any] | None = None
         self.history: list[dict[str, Any]] = []
-        self.failed_rounds: list[dict[str, str]] = []  # in a row, up to now
+        self.failures = FailurePolicy(settings)
         self.releases = Releases(folder.path, settings)
         self.started = time.perf_counter() - (checkpoint.seconds if checkpoint else 0.0)
         self._told = 0  # records of the history that the reporters know
@@ -136,9 +137,7 @@ class Federation:
         self.model, self.best, self.pending = former.current, former.best, former.pending
         done = [*self.history, *([self.pending] if self.pending else [])]
         self.strategy.recall(record.get("update_norm") for record in done)
-        # A run that these failures have ended gets its full number of tries again.
-        ended = len(former.failed_rounds) >= self.settings.max_failed_rounds
-        self.failed_rounds = [] if ended else former.failed_rounds
+        self.failures.recall(former.failed_rounds)
         self._saved_best = self.best
         if self.best is None:
             self.folder.remove_best()
@@ -176,11 +175,10 @@ class Federation:
                 self.pending = record
             else:
                 self._record(record, evaluation)
-            if failed and self.settings.on_failure == "stop":
-                self._stop(t, failed)
-            self._count_failures(t)
+            self.failures.stop_after(t, failed)
+            self.failures.count(t, self.strategy.training.replies)
             self._keep(t)
-            self._give_up_after_failures()
+            self.failures.give_up()
 
     def _update(self, t: int) -> np.ndarray | None:
         """Round t of the algorithm: the average of the sampled clients' updates; None where the model stays."""
@@ -220,7 +218,7 @@ class Federation:
                 roster=self.roster.to_state(),
                 current=self.model,
                 best=self.best,
-                failed_rounds=self.failed_rounds,
+                failed_rounds=self.failures.failed_rounds,
                 lines=len(self.history),
                 pending=self.pending,
                 run=self.folder.run_info,
@@ -238,31 +236,6 @@ class Federation:
             self._told += 1
             for reporter in self.reporters:
                 reporter.round(record)
-
-    def _stop(self, t: int, failed: dict[str, str]) -> None:
-        """End the run before the checkpoint of round t, which is done again when the run goes on."""
-        named = ", ".join(f"{name}: {reason}" for name, reason in sorted(failed.items()))
-        raise RunFailedError(f"Round {t} had failures ({named}) and on-failure is stop: see to these clients first.")
-
-    def _count_failures(self, t: int) -> None:
-        replies = self.strategy.training.replies
-        if len(replies.accepted) >= self.settings.min_results:
-            self.failed_rounds = []
-            return
-        logger.warning(
-            "round %d failed with %d of %d needed replies: the model stays as it was",
-            *(t, len(replies.accepted), self.settings.min_results),
-        )
-        self.failed_rounds.append(dict(replies.failed))
-
-    def _give_up_after_failures(self) -> None:
-        if len(self.failed_rounds) >= self.settings.max_failed_rounds:
-            reasons = {name: reason for failed in self.failed_rounds for name, reason in failed.items()}
-            named = ", ".join(f"{name}: {reason}" for name, reason in sorted(reasons.items()))
-            raise RunFailedError(
-                f"{len(self.failed_rounds)} rounds in a row had fewer than min-results = {self.settings.min_results} "
-                f"usable replies ({named}); the clients' own logs say more."
-            )
 
     def _save_models(self) -> Model:
         """Leave the final model, and return the best one, which is the final one where no client can tell."""

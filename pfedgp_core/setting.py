@@ -1,0 +1,44 @@
+"""One setting: how its default, help text, range and choices are declared, and how a value is checked against them."""
+
+import dataclasses
+import math
+from dataclasses import field
+from typing import Any
+
+from pfedgp_core.errors import ConfigError
+
+__all__ = ["Value", "check", "default_of", "kebab", "setting"]
+
+Value = int | float | str | bool
+
+
+def setting(
+    default: Value, help: str, *, low: float = -math.inf, high: float = math.inf, choices: tuple[str, ...] = ()
+) -> Any:
+    """Declare a field of a dataclass of settings."""
+    return field(default=default, metadata={"help": help, "low": low, "high": high, "choices": choices})
+
+
+def kebab(name: str) -> str:
+    """The key of a field, as in TOML and on the command line."""
+    return name.replace("_", "-")
+
+
+def default_of(f: dataclasses.Field) -> Value:
+    """The default of a field that `setting` declared."""
+    default = f.default
+    assert isinstance(default, int | float | str | bool)  # `setting` gives every field one
+    return default
+
+
+def check(key: str, value: Any, f: dataclasses.Field) -> None:
+    """Raise ConfigError for a value of the wrong type, out of range, or not among the choices."""
+    kind = type(default_of(f))
+    if type(value) is not kind:
+        names = {int: "an integer", float: "a number", str: "a text", bool: "true or false"}
+        raise ConfigError(f"{key} = {value!r} is not {names[kind]}; the default is {f.default!r}.")
+    if f.metadata["choices"] and value not in f.metadata["choices"]:
+        raise ConfigError(f"{key} = {value!r} is not known; choose one of: {', '.join(f.metadata['choices'])}.")
+    low, high = f.metadata["low"], f.metadata["high"]
+    if kind in (int, float) and not low <= value <= high:
+        raise ConfigError(f"{key} = {value!r} is out of range; give a value from {low:g} to {high:g}.")

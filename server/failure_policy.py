@@ -1,0 +1,66 @@
+"""How much failure a run takes: whether it goes on or ends when clients fail, and what it says then."""
+
+import logging
+from collections.abc import Mapping
+
+from pfedgp_core.config import Settings
+from pfedgp_core.errors import RunFailedError
+from pfedgp_core.replies import TrainReply
+from server.reply_checks import Checked
+
+__all__ = ["FailurePolicy"]
+
+logger = logging.getLogger("pfedgp.server")
+
+
+class FailurePolicy:
+    """The settings on-failure, min-results and max-failed-rounds of one run.
+
+    Attributes
+    ----------
+    failed_rounds : list of dict
+        Rounds with too few good replies, in a row up to now: the reason of each client that failed, by name.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.failed_rounds: list[dict[str, str]] = []
+
+    def recall(self, failed_rounds: list[dict[str, str]]) -> None:
+        """Take up the failed rounds of a run that goes on; one that they have ended gets its full number of tries."""
+        ended = len(failed_rounds) >= self.settings.max_failed_rounds
+        self.failed_rounds = [] if ended else failed_rounds
+
+    def stop_after(self, t: int, failed: Mapping[str, str]) -> None:
+        """End the run with RunFailedError where clients failed in round t and the settings say so.
+
+        Called before the checkpoint of round t, which is done again when the run goes on.
+        """
+        if failed and self.settings.on_failure == "stop":
+            raise RunFailedError(
+                f"Round {t} had failures ({_named(failed)}) and on-failure is stop: see to these clients first."
+            )
+
+    def count(self, t: int, training: Checked[TrainReply]) -> None:
+        """Note whether round t had enough good replies."""
+        if len(training.accepted) >= self.settings.min_results:
+            self.failed_rounds = []
+            return
+        logger.warning(
+            "round %d failed with %d of %d needed replies: the model stays as it was",
+            *(t, len(training.accepted), self.settings.min_results),
+        )
+        self.failed_rounds.append(dict(training.failed))
+
+    def give_up(self) -> None:
+        """End the run with RunFailedError where too many rounds in a row have failed."""
+        if len(self.failed_rounds) >= self.settings.max_failed_rounds:
+            reasons = {name: reason for failed in self.failed_rounds for name, reason in failed.items()}
+            raise RunFailedError(
+                f"{len(self.failed_rounds)} rounds in a row had fewer than min-results = {self.settings.min_results} "
+                f"usable replies ({_named(reasons)}); the clients' own logs say more."
+            )
+
+
+def _named(failed: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}: {reason}" for name, reason in sorted(failed.items()))
