@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pfedgp_core.data_spec import LARGEST_INPUT
+from pfedgp_core.data_spec import LARGEST_INPUT, DataSpec
 from pfedgp_core.hello import Hello
 
-__all__ = ["impossible_moments", "on_another_scale", "trusted_counts", "two_scales"]
+__all__ = ["impossible_moments", "off_scale", "on_another_scale", "trusted_counts", "two_scales"]
 
 OTHER_SCALE = 1e3  # times the usual spread of a feature
 COUNT_RATIO = 1000  # a site counts in the normalisation for at most so many times the median site
 ROUNDING = 1e-6
+SMALLEST_SPREAD = 1e-7  # of a mean, in float32; a feature with less is constant
 
 
 def impossible_moments(hello: Hello) -> str:
@@ -58,7 +59,7 @@ def on_another_scale(hellos: Sequence[Hello]) -> dict[str, str]:
     usual = np.sort(stds, axis=0)[(len(holders) - 1) // 2]
     spread = np.maximum(usual, np.median(np.abs(means - centre), axis=0))
     far = np.maximum(np.abs(means - centre), stds) > OTHER_SCALE * spread
-    far &= usual > 1e-7 * np.abs(centre)
+    far &= usual > SMALLEST_SPREAD * np.abs(centre)
     return {
         hello.name: (
             f"{hello.name}'s inputs are on another scale than the other sites': feature {f} has mean {mean[f]:g} and "
@@ -70,6 +71,21 @@ def on_another_scale(hellos: Sequence[Hello]) -> dict[str, str]:
     }
 
 
+def off_scale(hello: Hello, spec: DataSpec) -> str:
+    """Say in which feature a site that comes later is far from the federation's normalisation; empty where in none."""
+    if not hello.n_train or len(spec.input_shape) != 1:
+        return ""
+    mean, std, centre, usual = map(np.array, (hello.mean, hello.std, spec.mean, spec.std))
+    far = (np.maximum(np.abs(mean - centre), std) > OTHER_SCALE * usual) & (usual > SMALLEST_SPREAD * np.abs(centre))
+    if not far.any():
+        return ""
+    f = int(np.argmax(far))
+    return (
+        f"{hello.name}'s inputs are on another scale than the federation's: feature {f} has mean {mean[f]:g} and "
+        f"deviation {std[f]:g} there, {centre[f]:g} and {usual[f]:g} in the federation; check the units."
+    )
+
+
 def two_scales(hellos: Sequence[Hello]) -> str:
     """Say in which feature two sites differ so much that one of them has other units; empty where in none."""
     holders = _holders(hellos)
@@ -77,7 +93,7 @@ def two_scales(hellos: Sequence[Hello]) -> str:
         return ""
     means, stds = _moments(holders)
     apart = np.maximum(np.abs(means[0] - means[1]), stds.max(axis=0)) > OTHER_SCALE * stds.min(axis=0)
-    apart &= stds.min(axis=0) > 1e-7 * np.abs(means).min(axis=0)
+    apart &= stds.min(axis=0) > SMALLEST_SPREAD * np.abs(means).min(axis=0)
     if not apart.any():
         return ""
     f = int(np.argmax(apart))

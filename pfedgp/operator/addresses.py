@@ -4,6 +4,7 @@ import errno
 import ipaddress
 import re
 import socket
+import time
 
 from pfedgp_core.errors import ConfigError, RunFailedError
 
@@ -49,8 +50,17 @@ def overlap(one: tuple[str, int], other: tuple[str, int]) -> bool:
     return one[1] == other[1] and (len(hosts) == 1 or not hosts.isdisjoint({"0.0.0.0", "::"}))
 
 
-def check_free(host: str, port: int, option: str) -> None:
+def check_free(host: str, port: int, option: str, seconds: float = 0.0) -> None:
     """Find out whether a server can listen here.
+
+    Parameters
+    ----------
+    host : str
+    port : int
+    option : str
+        Which option gives them.
+    seconds : float
+        How long to wait for a port that is taken: a former server that was killed may still be about to leave it.
 
     Raises
     ------
@@ -63,11 +73,17 @@ def check_free(host: str, port: int, option: str) -> None:
         raise ConfigError(
             f"{option}: the host {host!r} cannot be found ({error.strerror}): give an address."
         ) from error
-    with socket.socket(family, kind, protocol) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    deadline = time.monotonic() + seconds
+    while True:
         try:
-            probe.bind(address)
+            with socket.socket(family, kind, protocol) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(address)
+            return
         except OSError as error:
+            if error.errno == errno.EADDRINUSE and time.monotonic() < deadline:
+                time.sleep(0.1)
+                continue
             reason = {
                 errno.EADDRINUSE: "another program listens there",
                 errno.EADDRNOTAVAIL: "this machine does not have that address",

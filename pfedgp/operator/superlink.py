@@ -25,6 +25,7 @@ from pfedgp_core.versions import software_versions
 __all__ = ["Server", "run_server", "run_superexec"]
 
 START_TIMEOUT = 90.0
+PORT_PATIENCE = 5.0  # seconds; the children of a server that was killed end within two
 DAY = 86400.0
 
 
@@ -76,8 +77,8 @@ def run_server(server: Server) -> None:
     server.state.prepare()
     with server.state.locked():
         server.state.make_secret()
-        check_free(*server.fleet, "--fleet-address")
-        check_free(*server.control, "--control-address")
+        check_free(*server.fleet, "--fleet-address", PORT_PATIENCE)
+        check_free(*server.control, "--control-address", PORT_PATIENCE)
         for line in warnings(server, until):
             _say(f"warning: {line}")
         stopped = threading.Event()

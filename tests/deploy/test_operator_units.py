@@ -3,7 +3,9 @@
 import io
 import json
 import os
+import socket
 import sys
+import threading
 import time
 import tomllib
 import zipfile
@@ -79,6 +81,17 @@ def test_a_program_that_ends_as_it_starts_is_not_ready_and_its_last_error_is_tol
 def test_an_address_of_another_machine_cannot_be_listened_on() -> None:
     with pytest.raises(RunFailedError, match="does not have that address; give another --fleet-address"):
         check_free("192.0.2.77", 9092, "--fleet-address")
+
+
+def test_a_port_that_a_former_server_is_about_to_leave_is_waited_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as former:
+        port = former.getsockname()[1]
+        with pytest.raises(RunFailedError, match="another program listens there; give another --fleet-address"):
+            check_free("127.0.0.1", port, "--fleet-address")
+        leaving = threading.Timer(0.5, former.close)
+        leaving.start()
+        check_free("127.0.0.1", port, "--fleet-address", 30.0)
+        leaving.join()
 
 
 def test_the_bundle_holds_the_app_and_the_keys_of_a_run_and_is_the_same_for_every_run() -> None:

@@ -13,7 +13,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
 from pfedgp_core.exchange import CONFIG, HELLO
 from pfedgp_core.hello import Hello
-from server.input_scales import on_another_scale, two_scales
+from server.input_scales import off_scale, on_another_scale, two_scales
 from server.membership import common_spec, misfit, outsiders
 from server.roster import Roster
 from tests.fakegrid import Tamper
@@ -59,6 +59,18 @@ def test_vectors_beyond_the_range_of_differences_are_refused() -> None:
     assert "w has values beyond 1e+30 in feature 1" in misfit(hello("w", (0.0, 3e38), (1.0, 1.0)), OWN, None)
     assert "in feature 0" in misfit(hello("w", (0.0, 0.0), (1e31, 1.0)), OWN, None)
     assert not misfit(hello("w", (0.0, 1e9), (1.0, 1e8)), OWN, None)
+
+
+def test_a_site_that_comes_later_is_held_against_the_federations_normalisation() -> None:
+    spec = common_spec(
+        [hello("a", (1.0, 20.0, 7.0), (1.0, 5.0, 0.0)), hello("b", (2.0, 25.0, 7.0), (1.2, 4.0, 0.0))], OWN
+    )
+    reason = misfit(hello("late", (1.0, 20000.0, 7.0), (1.0, 5.0, 0.0)), OWN, spec)
+    assert reason.startswith("late's inputs are on another scale than the federation's: feature 1 has mean 20000")
+    assert "feature 0" in off_scale(hello("late", (1.0, 20.0, 7.0), (1e6, 5.0, 0.0)), spec)
+    for mean, std in [((300.0, 20.0, 7.0), (1.0, 500.0, 0.0)), ((1.0, 20.0, 9.0), (1.0, 5.0, 3.0))]:
+        assert not misfit(hello("late", mean, std), OWN, spec)
+    assert not off_scale(hello("late", (1.0, 20000.0, 7.0), (1.0, 5.0, 0.0), n_train=0), spec)
 
 
 def test_a_site_in_other_units_than_two_others_is_named() -> None:
