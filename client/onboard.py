@@ -101,6 +101,12 @@ class Onboarding:
             As `create`; the site stays as it was.
         """
         former = SavedSite.load(self.out)
+        if model is not None and _same_posterior(model, former.model) and not _same(model, former.model):
+            raise ConfigError(
+                f"The site {self.out} has temperature {former.model.temperature:g}, and the model "
+                f"{model.temperature:g}: leave out --model to add data, or give --refresh with all the data to change "
+                "the temperature."
+            )
         if model is not None and not _same(model, former.model):
             raise ConfigError(
                 f"The site {self.out} stands on the model {former.model.sha256[:12]}, not on {model.sha256[:12]}: "
@@ -131,8 +137,10 @@ class Onboarding:
         model = model or former.model
         split, columns = self._read(paths, model)
         changes = []
-        if not _same(model, former.model):
+        if not _same_posterior(model, former.model):
             changes.append(f"The model changed ({former.model.sha256[:12]} to {model.sha256[:12]}).")
+        if model.temperature != former.model.temperature:
+            changes.append(f"The temperature changed ({former.model.temperature:g} to {model.temperature:g}).")
         if digest_of(sample_digests(split, model.class_names)) != former.samples.sha256:
             changes.append(f"The data changed ({len(former.samples)} samples to {len(split)}).")
         if self._name(former) != former.name:
@@ -178,7 +186,12 @@ class Onboarding:
 
 
 def _same(model: TrainedModel, other: TrainedModel) -> bool:
-    """Whether two models predict alike: the same vector, with the same meaning."""
+    """Whether two models predict alike."""
+    return _same_posterior(model, other) and model.temperature == other.temperature
+
+
+def _same_posterior(model: TrainedModel, other: TrainedModel) -> bool:
+    """Whether two models are alike but for their temperature: the same vector, with the same meaning."""
     return (
         model.sha256 == other.sha256
         and model.settings == other.settings

@@ -17,10 +17,18 @@ from pfedgp_core.errors import DataError
 from pfedgp_core.field_checks import MALFORMED, count
 from pfedgp_core.metrics import TEMPERATURE_GRID, MetricSums, metric_sums, summarise, temperature_scale
 
-__all__ = ["CalibrationSums", "confusion_counts", "lowest_ece", "temperature_sums"]
+__all__ = [
+    "TEMPERATURE_LIMITS",
+    "CalibrationSums",
+    "confusion_counts",
+    "is_temperature",
+    "lowest_ece",
+    "temperature_sums",
+]
 
 Confusion = tuple[tuple[int, int, int], ...]
 _SPLITS = ("validation", "test")
+TEMPERATURE_LIMITS = (0.01, 10_000.0)  # ten times beyond both ends of the grid
 
 
 @dataclass(frozen=True)
@@ -111,6 +119,12 @@ def lowest_ece(sums: Sequence[MetricSums]) -> float | None:
         return None
     errors = [summarise(at)["ece"] for at in sums]
     return TEMPERATURE_GRID[int(np.argmin(np.array(errors, dtype=float)))]
+
+
+def is_temperature(value: object) -> bool:
+    """Whether `value` can be the temperature of a model: a number within ``TEMPERATURE_LIMITS``."""
+    low, high = TEMPERATURE_LIMITS
+    return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
 
 
 def _sorted(counts: Mapping[tuple[int, int], int]) -> Confusion:

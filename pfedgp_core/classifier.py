@@ -88,6 +88,8 @@ class PersonalClassifier:
     def load(cls, path: str | Path) -> "PersonalClassifier":
         """The classifier of a site that ``pfedgp onboard`` saved; its labels are the federation's class ids.
 
+        Its probabilities are those of the posterior; `SavedSite` brings them to the model's temperature.
+
         Parameters
         ----------
         path : str or Path
@@ -228,11 +230,12 @@ class PersonalClassifier:
             logs.append(log_probabilities)
             entropies.append(split_entropy(self.tree_, log_probabilities, nodes))
         entropy, aleatoric = (np.concatenate(parts) for parts in zip(*entropies, strict=True))
-        probabilities = _normalised(torch.cat(logs).cpu().numpy())
-        return Prediction(probabilities, entropy, aleatoric, entropy - aleatoric)
+        together: np.ndarray = torch.cat(logs).cpu().numpy()
+        predicted = together.argmax(axis=1)  # as `predict` answers
+        return Prediction(_normalised(together), entropy, aleatoric, entropy - aleatoric, predicted)
 
     def predict_proba(self, features: ArrayLike | Tensor) -> np.ndarray:
-        """Class probabilities, float64 [T, k]; every row sums to 1."""
+        """Class probabilities of the posterior, float64 [T, k]; every row sums to 1."""
         return _normalised(self.predict_log_proba(features))
 
     def predict(self, features: ArrayLike | Tensor) -> np.ndarray:

@@ -34,7 +34,7 @@ def publication(model: TrainedModel) -> Fields:
     Returns
     -------
     dict
-        Class names, shape of an input, normalisation, participants and settings as JSON, and the hash.
+        Class names, shape of an input, normalisation, participants, temperature and settings as JSON, and the hash.
     """
     text = json.dumps(
         {
@@ -43,6 +43,7 @@ def publication(model: TrainedModel) -> Fields:
             "input_shape": list(model.input_shape),
             "normalisation": {"mean": model.mean.tolist(), "std": model.std.tolist()},
             "clients": list(model.participants),
+            "temperature": model.temperature,
         }
     )
     return {MODEL: text, MODEL_HASH: _hash(text, model.vector)}

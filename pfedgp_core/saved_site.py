@@ -5,8 +5,8 @@
     ``labels``, ``digests``: the training samples (`site_samples`); ``omega.V``, ``weights.V``: draws, and weights of
     the means, of node V.
 ``site.json``
-    Everything else, readable: class names, tree, settings, kernel, counts, hashes of model and data, schema version. It
-    holds hashes of the other file and of itself, so a change of either is noticed.
+    Everything else, readable: class names, tree, settings, kernel, temperature, counts, hashes of model and data,
+    schema version. It holds hashes of the other file and of itself, so a change of either is noticed.
 """
 
 import hashlib
@@ -88,20 +88,24 @@ class SavedSite:
         return True if _folded(self.name) in map(_folded, self.model.participants) else None
 
     def predict_proba(self, inputs: np.ndarray) -> np.ndarray:
-        """Class probabilities of raw inputs, float64 [N, k], columns in the order of `class_names`."""
+        """Class probabilities at the model's temperature, float64 [N, k], columns in the order of `class_names`."""
         return self.predict(inputs).probabilities
 
-    def predict(self, inputs: np.ndarray) -> Prediction:
+    def predict(self, inputs: np.ndarray, temperature: float | None = None) -> Prediction:
         """Class probabilities and their uncertainty.
 
         Parameters
         ----------
         inputs : uint8 [N, C, H, W] or float32 [N, D]
+        temperature : float, optional
+            Of the probabilities; default: that of the model. 1 gives those of the posterior itself.
 
         Raises
         ------
         DataError
             The inputs have another shape than the model's.
+        ConfigError
+            The temperature is not a positive finite number.
         """
         if inputs.shape[1:] != self.model.input_shape:
             raise DataError(
@@ -110,7 +114,8 @@ class SavedSite:
             )
         starts = range(0, max(len(inputs), 1), ROWS)
         features = torch.cat([self.model.features(inputs[start : start + ROWS]) for start in starts])
-        return self.classifier.predict_with_uncertainty(features)
+        prediction = self.classifier.predict_with_uncertainty(features)
+        return prediction.at(self.model.temperature if temperature is None else temperature)
 
     def save(self, path: str | Path, replace: bool = False) -> None:
         """Write the folder whole; see `write_folder`.
@@ -185,6 +190,7 @@ class SavedSite:
             "counters": dict(classifier.counters_),
             "participants": list(model.participants),
             "took_part": self.took_part,
+            "temperature": model.temperature,
             "settings": model.settings.to_run_config(),
         }
 
@@ -198,6 +204,7 @@ class SavedSite:
             tensors["mean"],
             tensors["std"],
             tuple(about.get("participants", ())),
+            about.get("temperature", 1.0),  # sites of former versions have none
         )
         samples = SiteSamples(tensors["features"], tensors["labels"], tensors["digests"])
         for what, found, noted in (("model", model, about["model_sha256"]), ("data", samples, about["data_sha256"])):

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pfedgp_core.calibration import TEMPERATURE_LIMITS, is_temperature
 from pfedgp_core.config import Settings
 from pfedgp_core.datasets import Split, load_dataset, normalised
 from pfedgp_core.errors import ArtefactError, ConfigError, PFedGPError
@@ -36,11 +37,16 @@ class TrainedModel:
         Normalisation of the inputs, as in training.
     participants : tuple of str
         Clients whose data trained or selected the model.
+    temperature : float
+        At which the classifiers' probabilities were best calibrated on the federation's validation data; 1 where none
+        was chosen.
 
     Raises
     ------
     ConfigError
         The model is a regression.
+    ArtefactError
+        The temperature is none that a run could have chosen.
     """
 
     vector: np.ndarray
@@ -50,6 +56,7 @@ class TrainedModel:
     mean: np.ndarray
     std: np.ndarray
     participants: tuple[str, ...] = ()
+    temperature: float = 1.0
 
     def __post_init__(self) -> None:
         if getattr(self.settings, "task", "classification") != "classification":
@@ -57,17 +64,24 @@ class TrainedModel:
                 "This model was trained with task = 'regression', and a personal classifier needs classes: give a "
                 "model of a classification."
             )
+        if not is_temperature(self.temperature):
+            low, high = TEMPERATURE_LIMITS
+            raise ArtefactError(
+                f"The model's temperature is {str(self.temperature)[:40]}, and no run chooses one that is not a number "
+                f"from {low:g} to {high:g}: restore the model from a copy or run again."
+            )
 
     @classmethod
     def from_artefact(cls, vector: np.ndarray, meta: Mapping[str, Any]) -> "TrainedModel":
         """The model of a run, from what ``server.model_file.load_model`` returns.
 
-        Models that do not carry their normalisation take it from the data set that their settings name.
+        Models that do not carry their normalisation take it from the data set that their settings name; those without
+        a temperature have temperature 1.
 
         Raises
         ------
         ArtefactError
-            The description lacks something, or the normalisation cannot be found.
+            The description lacks something, its temperature cannot be, or the normalisation cannot be found.
         ConfigError
             The settings are not known to this version, or belong to a regression.
         """
@@ -88,7 +102,7 @@ class TrainedModel:
             raise ArtefactError(
                 f"The model's normalisation does not fit its inputs of shape {shape}: give a model of another run."
             )
-        return cls(vector, settings, names, shape, mean, std, participants)
+        return cls(vector, settings, names, shape, mean, std, participants, meta.get("temperature", 1.0))
 
     @cached_property
     def sha256(self) -> str:

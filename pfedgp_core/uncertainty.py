@@ -22,13 +22,14 @@ probability.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from pfedgp_core.metrics import temperature_scale
 from pfedgp_core.quadrature import gauss_hermite
 from pfedgp_core.tree import Tree
 
@@ -40,20 +41,38 @@ _CHUNK = 2**22  # values [C, T, q] at a time
 
 @dataclass(frozen=True)
 class Prediction:
-    """Class probabilities of T samples and their uncertainty in nats.
+    """Class probabilities of T samples and the uncertainty of the posterior in nats.
 
     Attributes
     ----------
     probabilities : numpy.ndarray, float64 [T, k]
         Rows sum to 1.
     entropy, aleatoric, epistemic : numpy.ndarray, float64 [T]
-        Entropy of the row, and its two parts, which sum to it.
+        Entropy of the posterior's row, and its two parts, which sum to it; the same at any temperature.
+    predicted : numpy.ndarray, int64 [T]
+        Column of the posterior's most probable class; the same at any temperature.
     """
 
     probabilities: np.ndarray
     entropy: np.ndarray
     aleatoric: np.ndarray
     epistemic: np.ndarray
+    predicted: np.ndarray
+
+    def at(self, temperature: float) -> "Prediction":
+        """The posterior's prediction with its probabilities at a temperature, softmax(log p / T).
+
+        The uncertainty stays that of the posterior: its two parts are defined for it alone. So do the answers; rounding
+        may make probabilities equal that differed, and would then decide otherwise.
+
+        Raises
+        ------
+        ConfigError
+            The temperature is not a positive finite number.
+        """
+        if temperature == 1:
+            return self
+        return replace(self, probabilities=temperature_scale(self.probabilities, temperature))
 
 
 def binary_entropy(log_left: Tensor, log_right: Tensor) -> Tensor:

@@ -251,10 +251,11 @@ class Federation:
         test = self._evaluate(best.round, best.vector, "test")
         refuse_untested(self.roster, test, self.folder.path)
         rows, total = final_results(
-            self.folder, self.settings, self.roster, self.spec, test, self.history, best, self._elapsed
+            self.folder, self.settings, self.roster, self.spec, test, self.history, best, self.model, self._elapsed
         )
         if self.settings.personalise and self.roster.own_data:
-            personalise(self.grid, self.settings, self.roster, best.vector, self._meta(best), self.folder)
+            meta = self._meta(best, total.get("temperature"))
+            personalise(self.grid, self.settings, self.roster, best.vector, meta, self.folder)
         total |= self.releases.spent()
         self.folder.write_summary(total)
         for reporter in self.reporters:
@@ -281,8 +282,8 @@ class Federation:
     def _save(self, which: Literal["best", "final"], model: Model) -> None:
         self.folder.save_model(which, model.vector, self._meta(model))
 
-    def _meta(self, model: Model) -> dict[str, Any]:
-        return model_meta(model, self.settings, self.roster, self.spec, self.report)
+    def _meta(self, model: Model, temperature: float | None = None) -> dict[str, Any]:
+        return model_meta(model, self.settings, self.roster, self.spec, self.report, temperature)
 
     def _elapsed(self) -> float:
         return time.perf_counter() - self.started

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pfedgp_core.config import Settings
 from pfedgp_core.data_spec import DataSpec
 from pfedgp_core.errors import RunFailedError
@@ -22,8 +24,18 @@ __all__ = ["final_results", "model_meta", "refuse_untested"]
 logger = logging.getLogger("pfedgp.server")
 
 
-def model_meta(model: Model, settings: Settings, roster: Roster, spec: DataSpec, report: TaskReport) -> dict[str, Any]:
-    """Return what a reader needs to use the model, as it is kept with it."""
+def model_meta(
+    model: Model,
+    settings: Settings,
+    roster: Roster,
+    spec: DataSpec,
+    report: TaskReport,
+    temperature: float | None = None,
+) -> dict[str, Any]:
+    """Return what a reader needs to use the model, as it is kept with it.
+
+    ``temperature`` is a key of it once one was chosen for this model; without the key it is 1.
+    """
     return {
         "round": model.round,
         report.score_key: model.metrics.get(report.score),
@@ -32,6 +44,7 @@ def model_meta(model: Model, settings: Settings, roster: Roster, spec: DataSpec,
         "normalisation": {"mean": list(spec.mean), "std": list(spec.std)},
         "clients": [client.name for client in roster.all],
         "settings": settings.to_run_config(),
+        **({} if temperature is None else {"temperature": temperature}),
     }
 
 
@@ -51,9 +64,10 @@ def final_results(
     test: Evaluation,
     history: Sequence[dict[str, Any]],
     best: Model,
+    final: Model,
     elapsed: Callable[[], float],
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Write all results but the summary.
+    """Write all results but the summary, and give the best model its temperature.
 
     Parameters
     ----------
@@ -65,7 +79,8 @@ def final_results(
         Of the best model on the test data.
     history : sequence of dict
         The records of all rounds.
-    best : Model
+    best, final : Model
+        The temperature is one of `final` too where both are the same vector; it was not chosen for any other.
     elapsed : callable
         Returns the seconds that the run has taken.
 
@@ -84,7 +99,13 @@ def final_results(
     _write_partition(folder, settings, roster.reference.partition_hash)
     score, missing = best.metrics.get(test.report.score), _missing(roster, test)
     total = summary(settings, roster, test, history, best.round, score, missing, elapsed())
-    return rows, total | temperature_results(test)
+    found = temperature_results(test)
+    if found:
+        about = (settings, roster, spec, test.report, found["temperature"])
+        folder.save_model("best", best.vector, model_meta(best, *about))
+        if np.array_equal(final.vector, best.vector):
+            folder.save_model("final", final.vector, model_meta(final, *about))
+    return rows, total | found
 
 
 def _missing(roster: Roster, test: Evaluation) -> dict[str, str]:

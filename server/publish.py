@@ -136,7 +136,8 @@ class Publication:
         names: Mapping[int, str] | None = None,
     ) -> None:
         self.grid, self.settings, self.model, self.path, self.names = grid, settings, model, path, names
-        self._about = {"model": {"sha256": model.sha256, **about}, "run": dict(run_info)}
+        of_model = {"sha256": model.sha256, "temperature": model.temperature}
+        self._about = {"model": of_model | dict(about), "run": dict(run_info)}
         self._pending: dict[str, tuple[int, float]] = {}  # message id -> node, end of the wait
         self._rows: dict[int, dict[str, Any]] = {}  # by node
 

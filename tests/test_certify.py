@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,25 @@ def test_held_out(certify: Certify, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert found["deployed"]["bound"] == clopper_pearson(errors, 200, 0.01)
     assert main(["certify", "--site", str(site), "--method", "held-out", "--data", str(path)]) == 0
     assert "error of the deployed classifier" in capsys.readouterr().out
+
+
+def test_a_temperature_changes_no_bound(
+    certify: Certify, site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = SavedSite.load(site)
+    at = tmp_path / "at"
+    replace(plain, model=replace(plain.model, temperature=0.2)).save(at)
+    path = held_out(tmp_path / "new.npz", samples(200, seed=1, k=3))
+    for options in (("--unseen",), ("--method", "held-out", "--data", str(path))):
+        before = certify(*options)
+        assert main(["certify", "--site", str(at), "--json", *options]) == 0
+        after = json.loads(capsys.readouterr().out)
+        assert (before.pop("temperature"), after.pop("temperature")) == (1, 0.2)
+        assert before == after
+    assert main(["certify", "--site", str(at), "--unseen"]) == 0
+    assert "that at temperature 1, not at the site's 0.2; the answers" in capsys.readouterr().out
+    assert main(["certify", "--site", str(site), "--unseen"]) == 0
+    assert "at temperature" not in capsys.readouterr().out
 
 
 def test_refusals(site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -66,6 +66,7 @@ def main(args: argparse.Namespace) -> int:
         "site": site.name,
         "model_sha256": site.model.sha256,
         "data_sha256": site.samples.sha256,
+        "temperature": site.model.temperature,
         "classes": list(site.class_names),
     }
     found = _held_out(site, args) if args.method == "held-out" else _pac_bayes(site, args)
@@ -144,7 +145,7 @@ def _held_out(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
             f"Some of the {len(digests)} samples in {args.data} {what}, so they are not held out and independent: "
             "remove them all, or give --repeats-are-genuine if each is a sample of its own."
         )
-    predicted = site.classifier.classes_[site.predict_proba(split.inputs).argmax(axis=1)]
+    predicted = site.classifier.classes_[site.predict(split.inputs).predicted]
     result = certify_held_out(predicted, split.labels, args.delta).to_dict()
     result["repeated_samples"] = known + copies
     return result
@@ -177,6 +178,11 @@ def _text(result: dict[str, Any]) -> str:
             "Covered is the arg max of the exact probabilities; the site's own answer differs from it on "
             f"{differs:.1%} of the samples, the Gibbs vote's on {result['gibbs_vote']['differs_from_predict']:.1%}."
         )
+        if result["temperature"] != 1:
+            lines.append(
+                "The probability of wrong classes is that at temperature 1, not at the site's "
+                f"{result['temperature']:g}; the answers, and so their error, are the same at both."
+            )
         lines.append(f"That the model never saw this site's data is {result['unseen']}.")
     lines += ["", "True with probability at least 1 - delta, provided that:"]
     lines += [f"  {i}. {condition}" for i, condition in enumerate(result["conditions"], start=1)]

@@ -99,5 +99,8 @@ def _show(outcome: "Outcome", out: Path, seconds: float) -> None:
         print(f"The site {site.name} in {out} stays as it is.")
         return
     counts = ", ".join(f"{name}: {n}" for name, n in site.samples.counts(site.model.class_names).items())
-    print(f"Site {site.name}: {len(site.samples)} samples ({counts}), model {site.model.sha256[:12]}, {seconds:.1f} s")
+    print(
+        f"Site {site.name}: {len(site.samples)} samples ({counts}), model {site.model.sha256[:12]}, "
+        f"temperature {site.model.temperature:g}, {seconds:.1f} s"
+    )
     print(f"Saved in {out}. Predict with: pfedgp predict --site {out} --data PATH --out predictions.csv")

@@ -5,11 +5,12 @@
 ``predicted``
     The most probable class.
 ``p:CLASS``
-    Probability of each class of the site; a row sums to 1.
+    Probability of each class of the site at the model's temperature, or that of ``--temperature``; a row sums to 1.
 ``entropy``, ``epistemic``, ``aleatoric``
-    Uncertainty in nats: in all, what more data of the site could remove, and what would stay (`uncertainty`).
+    Uncertainty of the posterior in nats: in all, what more data of the site could remove, and what would stay
+    (`uncertainty`). The same at any temperature, as ``predicted`` is.
 ``abstain``
-    1 where the largest probability is below ``--min-confidence``, else 0.
+    1 where the largest of these probabilities is below ``--min-confidence``, else 0.
 """
 
 import argparse
@@ -41,6 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--min-confidence", type=float, metavar="P", help="flag rows whose largest probability is lower (0 to 1)"
     )
+    parser.add_argument(
+        "--temperature",
+        type=float,
+        metavar="T",
+        help="temperature of the probabilities, 1 for those of the posterior itself (default: the model's)",
+    )
     parser.add_argument("--model", type=Path, metavar="FOLDER", help="refuse a site that stands on another model")
     parser.add_argument("--resize", action="store_true", help="resize images to the size that the model takes")
     parser.add_argument(
@@ -53,6 +60,7 @@ def main(args: argparse.Namespace) -> int:
     threshold = args.min_confidence
     if threshold is not None and not 0 <= threshold <= 1:
         raise ConfigError(f"--min-confidence {threshold:g} is no probability: give a number from 0 to 1.")
+    _check_temperature(args.temperature)
     out = None if args.out == "-" else Path(args.out).expanduser()
     if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
         raise ArtefactError(f"Cannot write {out}: give the name of a file in a folder that exists.")
@@ -75,15 +83,27 @@ def main(args: argparse.Namespace) -> int:
         labelled=False,
     )
     _require_columns(site, samples, args.data)
-    prediction = site.predict(samples.inputs)
+    temperature = site.model.temperature if args.temperature is None else args.temperature
+    prediction = site.predict(samples.inputs, temperature)
     text = _to_csv(site, samples, prediction, threshold or 0.0)
     if out is None:
         sys.stdout.write(text)
         sys.stdout.flush()
     else:
         write_whole(out, text)
-    _summarise(site, samples, prediction, threshold, out)
+    _summarise(site, samples, prediction, temperature, threshold, out)
     return 0
+
+
+def _check_temperature(temperature: float | None) -> None:
+    from pfedgp_core.calibration import TEMPERATURE_LIMITS, is_temperature
+
+    if temperature is not None and not is_temperature(temperature):
+        low, high = TEMPERATURE_LIMITS
+        raise ConfigError(
+            f"--temperature {temperature:g} cannot be: give a number from {low:g} to {high:g}, or leave it out for the "
+            "model's own."
+        )
 
 
 def _require_site(path: Path) -> None:
@@ -100,19 +120,25 @@ def _to_csv(site: "SavedSite", samples: "Samples", prediction: "Prediction", thr
     measures = ("entropy", "epistemic", "aleatoric")
     writer.writerow(["id", "predicted", *(f"p:{name}" for name in names), *measures, "abstain"])
     uncertainty = zip(*(getattr(prediction, measure).tolist() for measure in measures), strict=True)
-    for name, row, parts in zip(samples.ids, prediction.probabilities.tolist(), uncertainty, strict=True):
-        best = max(range(len(row)), key=row.__getitem__)
+    rows = zip(samples.ids, prediction.predicted.tolist(), prediction.probabilities.tolist(), uncertainty, strict=True)
+    for name, best, row, parts in rows:
         numbers = [f"{number:.6g}" for number in (*row, *parts)]
         writer.writerow([name, names[best], *numbers, int(row[best] < threshold)])
     return text.getvalue()
 
 
 def _summarise(
-    site: "SavedSite", samples: "Samples", prediction: "Prediction", threshold: float | None, out: Path | None
+    site: "SavedSite",
+    samples: "Samples",
+    prediction: "Prediction",
+    temperature: float,
+    threshold: float | None,
+    out: Path | None,
 ) -> None:
     """On the standard error, so that the standard output holds nothing but CSV."""
     largest = prediction.probabilities.max(axis=1)
-    parts = [f"{len(samples)} predictions of site {site.name}"]
+    own = "" if temperature == site.model.temperature else f" (the model's is {site.model.temperature:g})"
+    parts = [f"{len(samples)} predictions of site {site.name} at temperature {temperature:g}{own}"]
     if threshold is not None:
         parts.append(f"{int((largest < threshold).sum())} to abstain from")
     accuracy = _accuracy(site, samples, prediction)
@@ -134,7 +160,7 @@ def _accuracy(site: "SavedSite", samples: "Samples", prediction: "Prediction") -
         truth = map_classes(samples.labels, site.model.class_names)
     except DataError:
         return None
-    answers = site.classifier.classes_[prediction.probabilities.argmax(axis=1)]
+    answers = site.classifier.classes_[prediction.predicted]
     return float((answers == truth).mean())
 
 

@@ -1,5 +1,6 @@
 """Onboarding: a site from data, more data, a new model; whatever fails leaves the site as it was."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,20 @@ def test_refresh_says_what_changed(tmp_path: Path) -> None:
     assert SavedSite.load(tmp_path / "site").name == "ward 3"
     (change,) = Onboarding(tmp_path / "site", name="ward 4").refresh([b, a]).changes
     assert "The name changed" in change and SavedSite.load(tmp_path / "site").name == "ward 4"
+
+
+def test_a_temperature_alone_is_a_change(tmp_path: Path) -> None:
+    a, b = archive(tmp_path / "a.npz", 30, 0), archive(tmp_path / "b.npz", 20, 1)
+    site, chosen = Onboarding(tmp_path / "site"), replace(model_of(), temperature=0.2)
+    site.create(model_of(), [a])
+    before = (tmp_path / "site" / TENSORS).read_bytes()
+    with pytest.raises(ConfigError, match=r"has temperature 1, and the model 0\.2: leave out --model to add data"):
+        site.add([b], chosen)
+    assert site.refresh([a], chosen).changes == ("The temperature changed (1 to 0.2).",)
+    assert SavedSite.load(tmp_path / "site").model.temperature == 0.2
+    assert (tmp_path / "site" / TENSORS).read_bytes() == before
+    assert site.add([b]).site.model.temperature == 0.2
+    assert not site.refresh([a, b], chosen).written
 
 
 def test_what_a_person_should_know(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,14 @@ from pfedgp_core.classifier import PersonalClassifier
 from pfedgp_core.config import GPSettings, Settings
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
 from pfedgp_core.kernels import unit_sphere
+from pfedgp_core.metrics import TEMPERATURE_GRID, temperature_scale
 from pfedgp_core.samples import Split
 from pfedgp_core.saved_site import DESCRIPTION, TENSORS, SavedSite, is_site
 from pfedgp_core.shared import SharedState
 from pfedgp_core.site_samples import SiteSamples, sample_digests
 from pfedgp_core.streams import Stream
 from pfedgp_core.trained_model import TrainedModel
+from pfedgp_core.uncertainty import Prediction
 from pfedgp_core.whole_folder import recover_folder, write_folder
 
 CLASSES = ("ant", "bee", "cat", "dog")
@@ -98,6 +101,46 @@ def test_order_of_arrival_changes_no_bit(tmp_path: Path) -> None:
     assert at_once.union(at_once).repeated() == 61
 
 
+@pytest.mark.parametrize("options", VARIANTS, ids=lambda o: "-".join(map(str, o.values()))[:30])
+def test_a_temperature_changes_probabilities_and_no_answer(options: dict[str, Any], tmp_path: Path) -> None:
+    site, new = site_of(**options), data(200, seed=1).inputs
+    posterior = site.predict(new, 1.0)
+    np.testing.assert_array_equal(site.predict(new).probabilities, posterior.probabilities)
+    np.testing.assert_array_equal(
+        posterior.predicted,
+        np.searchsorted(site.classifier.classes_, site.classifier.predict(site.model.features(new))),
+    )
+    replace(site, model=replace(site.model, temperature=0.2)).save(tmp_path / "ward")
+    loaded = SavedSite.load(tmp_path / "ward")
+    np.testing.assert_allclose(loaded.predict_proba(new), temperature_scale(posterior.probabilities, 0.2), atol=1e-6)
+    for temperature in TEMPERATURE_GRID:
+        at = site.predict(new, temperature)
+        np.testing.assert_array_equal(at.predicted, posterior.predicted)
+        shown = at.probabilities[np.arange(200), at.predicted]
+        assert (shown >= at.probabilities.max(axis=1)).all()
+        for part in ("entropy", "aleatoric", "epistemic"):
+            np.testing.assert_array_equal(getattr(at, part), getattr(posterior, part))
+
+
+def test_a_temperature_makes_no_answer_of_a_tie() -> None:
+    nearly = np.array([[0.5 - 1e-16, 0.5 + 1e-16]])
+    none = np.zeros(1)
+    at = Prediction(nearly, none, none, none, nearly.argmax(axis=1)).at(1000.0)
+    assert at.probabilities.argmax(axis=1).tolist() == [0]  # the two are the same number there
+    assert at.predicted.tolist() == [1]
+
+
+def test_sites_of_former_versions_have_temperature_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    describe = SavedSite._describe
+
+    def former(self: SavedSite) -> dict[str, Any]:
+        return {key: value for key, value in describe(self).items() if key != "temperature"}
+
+    monkeypatch.setattr(SavedSite, "_describe", former)
+    site_of().save(tmp_path / "ward")
+    assert SavedSite.load(tmp_path / "ward").model.temperature == 1
+
+
 def test_a_single_class_works(tmp_path: Path) -> None:
     site_of(held=(2,)).save(tmp_path / "ward")
     site = SavedSite.load(tmp_path / "ward")
@@ -149,6 +192,7 @@ def test_parts_that_do_not_belong_together_are_refused(tmp_path: Path, monkeypat
         ({"classes": [0, 1]}, "do not belong together"),
         ({"input_shape": [6]}, "must use the same network"),
         ({"kernel": {}}, "damaged"),
+        ({"temperature": 0}, "temperature is 0, and no run chooses"),
     ):
         monkeypatch.setattr(SavedSite, "_describe", lambda self, changes=changes: describe(self) | changes)
         site.save(tmp_path / "ward", replace=True)

@@ -52,7 +52,9 @@ def test_sites_make_their_classifiers_from_the_best_model(
     assert (result["status"], result["onboarded"], result["failed"]) == ("completed", 2, 0)
     assert [row["client"] for row in result["sites"]] == ["ward-1", "ward-2"]
     for name in data:
-        assert SavedSite.load(tmp_path / name).model.vector.tobytes() == run.model("best").tobytes()
+        model = SavedSite.load(tmp_path / name).model
+        assert model.vector.tobytes() == run.model("best").tobytes()
+        assert model.temperature == result["model"]["temperature"] == run.summary["temperature"] != 1
         assert f"{name}: created" in caplog.text
 
 

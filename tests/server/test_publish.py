@@ -4,6 +4,7 @@ import hashlib
 import json
 import logging
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError, RunFailedError
 from pfedgp_core.exchange import CONFIG, MODEL, MODEL_HASH, ONBOARD, ONBOARDED
 from pfedgp_core.publication import OnboardReply, publication, published_model
+from pfedgp_core.publication import _hash as hash_of
 from pfedgp_core.saved_site import TENSORS, SavedSite
 from pfedgp_core.trained_model import TrainedModel
 from server import publish
@@ -77,7 +79,7 @@ def test_each_node_onboards_itself_and_bad_data_cost_one_site_only(
     result = published(grid, best, tmp_path / "out", min_results=2)
 
     assert (result["status"], result["onboarded"], result["failed"]) == ("completed", 2, 1)
-    assert result["model"] == {"path": str(best), "sha256": model.sha256, "round": 3}
+    assert result["model"] == {"path": str(best), "sha256": model.sha256, "temperature": 1.0, "round": 3}
     rows = {row["node"]: {k: v for k, v in row.items() if k not in ("node", "seconds")} for row in result["sites"]}
     first, second, third = (rows[str(node)] for node in grid.contexts)
     assert first == {"client": "ward-3", "outcome": "created", "samples": 24, "classes": ["3", "8"], "took_part": True}
@@ -186,9 +188,24 @@ def test_an_altered_model_is_refused_and_the_site_stays(changed: str, model: Tra
     node = {"client-name": "w", "data-path": str(save_digits(tmp_path / "a.npz", (3, 8))), "site": str(tmp_path / "s")}
     assert not ask(model, node).has_error()
     before = hashlib.sha256((tmp_path / "s" / TENSORS).read_bytes()).digest()
-    reply = ask(model, node, {changed: str(publication(model)[changed]).replace("0", "1")})
+    altered = str(publication(model)[changed]).translate(str.maketrans("0123456789", "1234567890"))
+    reply = ask(model, node, {changed: altered})
     assert reply.has_error() and (reply.error.code, reply.error.reason) == (2, "AlteredModelError")
     assert hashlib.sha256((tmp_path / "s" / TENSORS).read_bytes()).digest() == before
+
+
+def test_the_temperature_travels_with_the_model(model: TrainedModel, tmp_path: Path) -> None:
+    save_digits(tmp_path / "a.npz", (3, 8))
+    node = {"data-path": str(tmp_path / "a.npz"), "site": str(tmp_path / "site")}
+    for temperature, outcome in ((1.0, "created"), (0.2, "refreshed"), (0.2, "unchanged")):
+        reply = ask(replace(model, temperature=temperature), node)
+        assert json.loads(str(reply.content[CONFIG][ONBOARDED]))["outcome"] == outcome
+        assert SavedSite.load(tmp_path / "site").model.temperature == temperature
+    # A server of a former version says nothing of it.
+    fields = publication(model)
+    text = json.dumps({key: value for key, value in json.loads(fields[MODEL]).items() if key != "temperature"})
+    fields |= {MODEL: text, MODEL_HASH: hash_of(text, model.vector)}
+    assert published_model(fields, model.vector).temperature == 1
 
 
 def test_an_altered_vector_is_refused(model: TrainedModel) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,9 @@ from flwr.app import Message
 
 from pfedgp_core.exchange import CONFIG, SPLIT
 from pfedgp_core.metrics import MetricSums, summarise
+from server.model_file import load_model, save_model
 from tests.fakegrid import Tamper
-from tests.federation_run import SMALL, Run, federate
+from tests.federation_run import SMALL, Run, federate, resume
 from tests.wire_parts import metrics_in, metrics_of
 
 SETTINGS = SMALL.replace(rounds=2)
@@ -53,6 +55,29 @@ def test_the_temperature_is_chosen_on_validation_data(run: Run, record: dict) ->
     assert record["temperature"] == run.summary["temperature"] == chosen
     assert run.summary["ece_at_temperature"] == test[chosen]["ece"]
     assert run.summary["ece"] == pytest.approx(test[1.0]["ece"])
+
+
+def test_the_models_that_it_was_chosen_for_carry_it(run: Run, tmp_path: Path) -> None:
+    chosen = run.summary["temperature"]
+    assert run.summary["best_round"] == load_model(run.path / "final")[1]["round"]
+    for which in ("best", "final"):
+        assert load_model(run.path / which)[1]["temperature"] == chosen
+        assert json.loads((run.path / which / "meta.json").read_text())["temperature"] == chosen
+    # Where the last round's model is another, nothing is known about it.
+    other = federate(SETTINGS.replace(rounds=3, evaluate_every=1), tmp_path / "run")
+    assert other.model("best").tobytes() != other.model("final").tobytes()
+    assert load_model(other.path / "best")[1]["temperature"] == other.summary["temperature"]
+    assert "temperature" not in load_model(other.path / "final")[1]
+
+
+def test_a_run_that_gets_more_rounds_gives_its_best_model_the_new_temperature(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(run.path, out)
+    vector, meta = load_model(out / "best")
+    save_model(out / "best", vector, meta | {"temperature": 77.0})
+    longer = resume(out, rounds=4)
+    assert longer.summary["temperature"] != 77.0
+    assert load_model(out / "best")[1]["temperature"] == longer.summary["temperature"]
 
 
 def test_confusion_covers_every_test_sample_and_every_error(run: Run, record: dict) -> None:
