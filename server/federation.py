@@ -19,7 +19,7 @@ from server.files import CannotWriteError, truncate_lines
 from server.final_results import final_results, model_meta, refuse_untested
 from server.messages import exchange, pack_vector, request_config, unpack_vector
 from server.outcome import read_record, round_record, unfinished, with_evaluation
-from server.publish import personalise
+from server.personalise import personalise
 from server.releases import Releases
 from server.reporters import Reporter
 from server.roster import Roster

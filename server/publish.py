@@ -2,7 +2,7 @@
 
 The run-config key ``publish`` names the model. The folder of the run gets one file, ``onboarded.json``, which is
 replaced after every answer: what each node answered, by Flower's node id, with the client's name where it told one.
-A federation of sites with their own data ends with the same exchange (`personalise`).
+A federation of sites with their own data ends with the same exchange (`server.personalise`).
 """
 
 import json
@@ -12,7 +12,6 @@ from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from flwr.app import ConfigRecord, Message
 from flwr.serverapp import Grid
 
@@ -21,16 +20,14 @@ from pfedgp_core.errors import ArtefactError, DataError, RunFailedError
 from pfedgp_core.exchange import ONBOARD
 from pfedgp_core.publication import OnboardReply, publication
 from pfedgp_core.trained_model import TrainedModel
-from server.artefacts import RunFolder
 from server.files import explained, write_whole
 from server.messages import Poll, pack_vector, push, request
 from server.model_file import load_model
 from server.new_folder import check_new_folder
 from server.outputs import take_path
 from server.reply_checks import read_onboard_reply
-from server.roster import Roster
 
-__all__ = ["ONBOARDED_FILE", "Publication", "personalise", "take_publish", "waiting_settings"]
+__all__ = ["ONBOARDED_FILE", "Publication", "take_publish", "waiting_settings"]
 
 logger = logging.getLogger("pfedgp.server")
 
@@ -70,39 +67,6 @@ def waiting_settings(flat: Mapping[str, Any]) -> Settings:
     # In training, min-results is at most clients-per-round, and that at most clients; here nobody is drawn.
     flat = {key: flat[key] for key in _WAITING if key in flat}
     return Settings.from_run_config(flat | {"clients": MANY, "clients-per-round": MANY})
-
-
-def personalise(
-    grid: Grid, settings: Settings, roster: Roster, vector: np.ndarray, meta: Mapping[str, Any], folder: RunFolder
-) -> None:
-    """Send the model of a run that is at its end to its connected clients, which make their classifiers from it.
-
-    Whatever goes wrong here is a warning: the run has its results.
-
-    Parameters
-    ----------
-    grid : Grid
-    settings : Settings
-        Of the run.
-    roster : Roster
-        Its clients.
-    vector : float32 [P]
-    meta : mapping
-        As it is kept with the model.
-    folder : RunFolder
-        Of the run; takes ``onboarded.json``.
-    """
-    names = {client.node_id: client.name for client in roster.online()}
-    if not names:
-        return
-    try:
-        model = TrainedModel.from_artefact(vector, dict(meta))
-        about = {"path": str(folder.path / "best"), "round": meta["round"]}
-        # Nobody who connects now is asked, and nobody is waited for longer than in a round.
-        settings = settings.replace(wait_timeout=settings.round_timeout)
-        Publication(grid, settings, model, folder.path, about, folder.run_info, names).run()
-    except Exception as error:
-        logger.warning("the clients could not make their classifiers: %s", error)
 
 
 class Publication:

@@ -1,0 +1,51 @@
+"""The end of a federation of sites with their own data: each makes its classifier from the best model, and keeps it."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from flwr.serverapp import Grid
+
+from pfedgp_core.config import Settings
+from pfedgp_core.trained_model import TrainedModel
+from server.artefacts import RunFolder
+from server.publish import Publication
+from server.roster import Roster
+
+__all__ = ["personalise"]
+
+logger = logging.getLogger("pfedgp.server")
+
+
+def personalise(
+    grid: Grid, settings: Settings, roster: Roster, vector: np.ndarray, meta: Mapping[str, Any], folder: RunFolder
+) -> None:
+    """Send the model of a run that is at its end to its connected clients, which make their classifiers from it.
+
+    Whatever goes wrong here is a warning: the run has its results.
+
+    Parameters
+    ----------
+    grid : Grid
+    settings : Settings
+        Of the run.
+    roster : Roster
+        Its clients.
+    vector : float32 [P]
+    meta : mapping
+        As it is kept with the model.
+    folder : RunFolder
+        Of the run; takes ``onboarded.json``.
+    """
+    names = {client.node_id: client.name for client in roster.online()}
+    if not names:
+        return
+    try:
+        model = TrainedModel.from_artefact(vector, dict(meta))
+        about = {"path": str(folder.path / "best"), "round": meta["round"]}
+        # Nobody who connects now is asked, and nobody is waited for longer than in a round.
+        settings = settings.replace(wait_timeout=settings.round_timeout)
+        Publication(grid, settings, model, folder.path, about, folder.run_info, names).run()
+    except Exception as error:
+        logger.warning("the clients could not make their classifiers: %s", error)
