@@ -11,8 +11,9 @@ OLD := pFedGP needs Python 3.11 or newer: name one that is installed, for exampl
 run: $(STAMP)
 	$(BIN)/pfedgp simulate $(ARGS)
 
+# Files in their order: by number of tests, the slowest ones, which hold one test each, would come last and one by one.
 test: $(STAMP)
-	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .
