@@ -3,7 +3,9 @@
 import json
 import os
 import shutil
+import signal
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,10 @@ QUIET = {
 }
 for _name, _value in QUIET.items():
     os.environ.setdefault(_name, _value)
+
+# A shell ignores Ctrl-C for what it starts in the background, and programs that tests start would inherit that.
+if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import pytest  # noqa: E402
 import torch  # noqa: E402
