@@ -2,134 +2,40 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pfedgp.local_processes import free_ports
 from tests.conftest import QUIET
+from tests.deploy.digit_images import write_digits
 from tests.deploy.namespaces import Host
+from tests.deploy.program import PROGRAM, Program, children, wait_for
 
-__all__ = ["Deployment", "Program", "children", "wait_for"]
+__all__ = ["WARDS", "Deployment", "deployed"]
 
-T = TypeVar("T")
 LOOPBACK = Host()
-PROGRAM = (sys.executable, "-P", "-m", "pfedgp")
+WARDS = {"ward-a": (0, 1), "ward-b": (2, 3), "ward-c": (4, 5)}  # three sites that have no digit in common
 
 
-def wait_for(look: Callable[[], T], seconds: float, what: str) -> T:
-    """Look again and again until there is something, and return it; the test fails after `seconds`."""
-    deadline = time.monotonic() + seconds
-    while not (found := look()):
-        assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"
-        time.sleep(0.1)
-    return found
-
-
-def children(pid: int) -> dict[int, str]:
-    """All processes below one, with their command lines."""
-    found: dict[int, str] = {}
-    parents: dict[int, list[int]] = {}
-    for folder in Path("/proc").iterdir():
-        with suppress(OSError, ValueError):
-            stat = (folder / "stat").read_text()
-            parents.setdefault(int(stat.rpartition(")")[2].split()[1]), []).append(int(folder.name))
-    waiting = [pid]
-    while waiting:
-        for child in parents.get(waiting.pop(), []):
-            with suppress(OSError):
-                found[child] = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-            waiting.append(child)
-    return found
-
-
-class Program:
-    """One verb of the product that runs in the background, with what it prints in a file.
-
-    Parameters
-    ----------
-    log : Path
-        Takes stdout and stderr; a program started again writes on.
-    host : Host
-    command : sequence of str
-        The verb and its options.
-    environment : mapping
-        Added to this process's.
-    folder : Path, optional
-        Its working folder.
-    """
-
-    def __init__(
-        self,
-        log: Path,
-        host: Host,
-        command: Sequence[str],
-        environment: Mapping[str, str] = {},
-        folder: Path | None = None,
-    ) -> None:
-        self.log, self.host = log, host
-        with log.open("ab") as file:
-            self.process = subprocess.Popen(
-                [*host.prefix, *PROGRAM, *command],
-                env=os.environ | QUIET | {"PYTHONUNBUFFERED": "1"} | dict(environment),
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-
-    @property
-    def pid(self) -> int:
-        """Process id."""
-        return self.process.pid
-
-    @property
-    def text(self) -> str:
-        """What it has printed."""
-        return self.log.read_text(encoding="utf-8", errors="replace")
-
-    def says(self, pattern: str, seconds: float = 60.0, times: int = 1) -> re.Match[str]:
-        """Wait until it has printed `pattern` so many times, and return the last match."""
-
-        def look() -> list[re.Match[str]]:
-            found = list(re.finditer(pattern, self.text, re.M))
-            if len(found) >= times:
-                return found
-            assert self.process.poll() is None, f"ended with {self.process.poll()} before {pattern!r}:\n{self.text}"
-            return []
-
-        try:
-            return wait_for(look, seconds, pattern)[-1]
-        except AssertionError as error:
-            raise AssertionError(f"{error}\n{self.text[-3000:]}") from None
-
-    def ends(self, seconds: float = 60.0) -> int:
-        """Wait for its end and return its exit code."""
-        try:
-            return self.process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(f"still running after {seconds:g} s:\n{self.text[-3000:]}") from None
-
-    def stop(self, seconds: float = 30.0) -> int:
-        """End it in order, and by force where that takes too long."""
-        if self.process.poll() is None:
-            self.process.terminate()
-            try:
-                return self.process.wait(seconds)
-            except subprocess.TimeoutExpired:
-                below = children(self.pid)
-                for pid in [self.pid, *below]:
-                    with suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
-                self.process.wait()
-        return self.process.returncode
+@contextmanager
+def deployed(
+    folder: Path,
+    classes: Mapping[str, Iterable[int]],
+    per_class: int = 30,
+    server: Host = LOOPBACK,
+    hosts: Sequence[Host] = (),
+) -> Iterator["Deployment"]:
+    """A server and connected sites, each with `per_class` images of its own digits in ``folder/data``."""
+    with Deployment(folder, list(classes), server, hosts) as made:
+        made.start_server()
+        for name, own in classes.items():
+            made.start_site(name, "--data", str(write_digits(made.data(name), own, per_class)))
+        made.connected()
+        yield made
 
 
 class Deployment:
@@ -152,6 +58,8 @@ class Deployment:
         self.certs, self.state, self.runs = folder / "certs", folder / "server", folder / "server" / "runs"
         self.fleet_port, self.control_port = (9092, 8000) if server.namespace else free_ports(2)
         self.superlink = f"{server.address}:{self.fleet_port}"
+        self.control = f"127.0.0.1:{self.control_port}"
+        self.ca = self.certs / "ca.crt"
         self.server: Program | None = None
         self.sites: dict[str, Program] = {}
         self.others: list[Program] = []
@@ -193,7 +101,7 @@ class Deployment:
             [
                 *("server", "--certs", str(self.certs), "--state", str(self.state)),
                 *("--fleet-address", f"{self.server_host.address}:{self.fleet_port}"),
-                *("--control-address", f"127.0.0.1:{self.control_port}", *options),
+                *("--control-address", self.control, *options),
             ],
         )
         self.server.says("registered", 90.0)
@@ -206,7 +114,7 @@ class Deployment:
             self.hosts[name],
             [
                 *("client", "--name", name, "--superlink", self.superlink, "--device", "cpu"),
-                *("--ca", str(self.certs / "ca.crt"), "--key", str(self.certs / "clients" / name)),
+                *("--ca", str(self.ca), "--key", str(self.key(name))),
                 *("--state", str(self.site_state(name)), *options),
             ],
             environment,
@@ -233,6 +141,24 @@ class Deployment:
         )
         self.others.append(program)
         return program
+
+    def stop_run(self, name: str) -> "subprocess.CompletedProcess[str]":
+        """Call ``stop`` for a run."""
+        return self.call("stop", name, "--state", str(self.state))
+
+    def status(self, *run: str) -> dict[str, Any]:
+        """What ``status --json`` says, of all runs or of one."""
+        done = self.call("status", *run, "--json", "--state", str(self.state))
+        assert done.returncode == 0, done.stderr
+        return dict(json.loads(done.stdout))
+
+    def key(self, name: str) -> Path:
+        """A site's private key; the public one lies beside it."""
+        return self.certs / "clients" / name
+
+    def data(self, name: str) -> Path:
+        """A site's images, where `deployed` made them."""
+        return self.folder / "data" / name
 
     def site_state(self, name: str) -> Path:
         """A site's state folder."""

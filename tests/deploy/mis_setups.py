@@ -14,6 +14,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from pfedgp.operator.certificates import issue
+
 Handler = Callable[[socket.socket], None]
 
 
@@ -63,6 +65,12 @@ def write_key(path: Path, key: ec.EllipticCurvePrivateKey | None = None, mode: i
     path.write_bytes(_private(key or ec.generate_private_key(ec.SECP384R1()), serialization.PrivateFormat.OpenSSH))
     path.chmod(mode)
     return path
+
+
+def strangers_key(folder: Path) -> Path:
+    """The private key of a site that no server knows."""
+    issue(folder, ["localhost"], ["stranger"])
+    return folder / "clients" / "stranger"
 
 
 @contextmanager

@@ -5,8 +5,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 from pfedgp.local_processes import LocalFlower, write_app
 from pfedgp_core.config import Settings
+from tests.deploy.program import PROGRAM, wait_for
 
 PROBE = Path(__file__).with_name("probe_app.py")
 # Generous: a machine under load takes a while to import torch.
@@ -22,19 +21,7 @@ PATIENCE = 90.0
 
 def until(holds: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
     """Wait for something true and return it."""
-    deadline = time.monotonic() + seconds
-    while not (value := holds()):
-        assert time.monotonic() < deadline, f"waited {seconds:g} s for {what}"
-        time.sleep(0.05)
-    return value
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended and was not waited for does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    return wait_for(holds, seconds, what)
 
 
 class Site:
@@ -44,11 +31,12 @@ class Site:
         self, superlink: str, state: Path, *options: str, index: int = 0, env: Mapping[str, str] | None = None
     ) -> None:
         self.state = state
+        self.read = 0  # characters of what it has shown that `says` leaves out
         self.output = state.with_suffix(".out")
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(
                 [
-                    *(sys.executable, "-P", "-m", "pfedgp", "client", "--insecure", "--superlink", superlink),
+                    *(*PROGRAM, "client", "--insecure", "--superlink", superlink),
                     *("--partition-id", str(index), "--num-partitions", "2", "--state", str(state), *options),
                 ],
                 env={**os.environ, **(env or {})},
@@ -74,8 +62,12 @@ class Site:
         return self.output.read_text(errors="replace")
 
     def says(self, pattern: str) -> "re.Match[str]":
-        """Wait for a line that matches."""
-        return until(lambda: re.search(pattern, self.text()), f"{pattern!r} in {self.text()[-800:]!r}")
+        """Wait for a line that matches, shown since the last call of `forget`."""
+        return until(lambda: re.search(pattern, self.text()[self.read :]), f"{pattern!r} in {self.text()[-800:]!r}")
+
+    def forget(self) -> None:
+        """Leave what it has shown so far out of account."""
+        self.read = len(self.text())
 
     def node(self) -> int:
         """Wait for the connection, and return the node's id."""

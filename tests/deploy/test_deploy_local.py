@@ -1,7 +1,6 @@
 """A deployment on the loopback interface, and the proof that the clients' updates travel over gRPC."""
 
 import hashlib
-import time
 import tomllib
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
 from pfedgp_core.exchange import SHARED
 from tests.deploy.http2 import PREFACE, SETTINGS, RecordingProxy, frames, grpc_messages
+from tests.deploy.program import wait_for
 from tests.federation_run import QUICK, Run
 
 TWO_SITES = Settings(clients=2, clients_per_round=2, classes_per_client=5, rounds=2, evaluate_every=2, gp=QUICK)
@@ -79,10 +79,8 @@ def test_updates_travel_over_grpc_and_their_average_is_the_model(
     assert average(last).tobytes() == final.tobytes()
     assert last[0].tobytes() != last[1].tobytes() != final.tobytes()
 
-    deadline = time.monotonic() + 20  # the SuperLink's own child notices within seconds that its parent is gone
-    while (left := processes_with(f"FLWR_HOME={tmp_path}")) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert left == []
+    # The SuperLink's own child notices within seconds that its parent is gone.
+    wait_for(lambda: not processes_with(f"FLWR_HOME={tmp_path}"), 20.0, "the end of all processes")
 
 
 def processes_with(text: str) -> list[str]:

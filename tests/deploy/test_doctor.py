@@ -2,12 +2,9 @@
 
 import select
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -17,75 +14,25 @@ from pfedgp.doctor import fleet_call, reach
 from pfedgp.doctor.problem import Problem
 from pfedgp.doctor.site import check_connection, diagnose
 from pfedgp.local_processes import free_ports
-from pfedgp.operator.certificates import issue
 from pfedgp.operator.control import Control
-from pfedgp.operator.sites import read_public_key
-from tests.deploy.mis_setups import Authority, listening, over_tls, says, silent
+from tests.deploy.deployment import Deployment
+from tests.deploy.mis_setups import Authority, listening, over_tls, says, silent, strangers_key
 
 # Of 20 s in all.
 GRACE = 5.0
 
 
-class Deployment(NamedTuple):
-    """A SuperLink with TLS and authentication, and the key of its only site."""
-
-    fleet: str
-    control: str
-    certs: Path
-    log: Path
-
-    @property
-    def ca(self) -> Path:
-        return self.certs / "ca.crt"
-
-    @property
-    def key(self) -> Path:
-        return self.certs / "clients" / "ward-1"
-
-
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    folder = tmp_path_factory.mktemp("superlink")
-    issue(folder / "certs", ["127.0.0.1"], ["ward-1", "stranger"])
-    control, fleet = free_ports(2)
-    here = Deployment(f"127.0.0.1:{fleet}", f"127.0.0.1:{control}", folder / "certs", folder / "log")
-    with here.log.open("wb") as log:
-        process = subprocess.Popen(
-            [
-                *(str(Path(sys.executable).parent / "flower-superlink"), "--enable-supernode-auth"),
-                *("--ssl-ca-certfile", str(here.ca), "--ssl-certfile", str(here.certs / "server.crt")),
-                *("--ssl-keyfile", str(here.certs / "server.key"), "--isolation", "process"),
-                *("--fleet-api-type", "grpc-rere", "--fleet-api-address", here.fleet),
-                *("--host", "127.0.0.1", "--port", str(control), "--disable-runtime-dependency-installation"),
-            ],
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-        )
-    try:
-        for port in (control, fleet):
-            _wait_for(port, process)
-        with Control(here.control, here.ca) as api:
-            assert api.register(read_public_key(here.key.with_name("ward-1.pub")), "ward-1")
-        yield here
-    finally:
-        process.terminate()
-        process.wait(30)
+    """A server that knows the key of ward-1."""
+    with Deployment(tmp_path_factory.mktemp("server"), ["ward-1"]) as made:
+        made.start_server()
+        yield made
 
 
 @pytest.fixture
 def authority(tmp_path: Path) -> Authority:
     return Authority(tmp_path / "authority")
-
-
-def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 60
-    while True:
-        with socket.socket() as s:
-            if s.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def only(superlink: str, ca: Path | None, key: Path | None, timeout: float = 15.0, refused: bool = False) -> Problem:
@@ -104,9 +51,9 @@ def node_is_online(server: Deployment) -> bool:
 
 
 def test_a_sound_set_up_has_no_problem_and_the_diagnosis_leaves_no_trace(server: Deployment) -> None:
-    assert diagnose(server.fleet, server.ca, server.key) == []
+    assert diagnose(server.superlink, server.ca, server.key("ward-1")) == []
 
-    checks = list(check_connection(server.fleet, server.ca, server.key, measure=True))
+    checks = list(check_connection(server.superlink, server.ca, server.key("ward-1"), measure=True))
 
     assert [check.topic for check in checks] == ["key", "CA", "port", "TLS", "clock", "registration"]
     assert {check.status for check in checks} == {"ok"}
@@ -117,17 +64,17 @@ def test_a_sound_set_up_has_no_problem_and_the_diagnosis_leaves_no_trace(server:
 def test_seven_mis_set_ups_have_seven_sentences_and_remedies(
     server: Deployment, authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = {"wrong-ca": only(server.fleet, authority.path, server.key)}
+    found = {"wrong-ca": only(server.superlink, authority.path, server.key("ward-1"))}
     with listening(over_tls(authority.server("127.0.0.1", begin=-30, end=-2))) as address:
-        found["expired"] = only(address, authority.path, server.key)
+        found["expired"] = only(address, authority.path, server.key("ward-1"))
     with listening(over_tls(authority.server("fl.example.org", "10.9.8.7"))) as address:
-        found["wrong-name"] = only(address, authority.path, server.key)
-    found["tls-wanted"] = only(server.fleet, None, server.key)
-    found["unregistered"] = only(server.fleet, server.ca, server.key.with_name("stranger"))
+        found["wrong-name"] = only(address, authority.path, server.key("ward-1"))
+    found["tls-wanted"] = only(server.superlink, None, server.key("ward-1"))
+    found["unregistered"] = only(server.superlink, server.ca, strangers_key(tmp_path))
     with monkeypatch.context() as patch:
         patch.setattr(fleet_call, "local_time", lambda: time.time() + 600)
-        found["clock"] = only(server.fleet, server.ca, server.key)
-    found["refused"] = only(f"127.0.0.1:{free_ports(1)[0]}", server.ca, server.key)
+        found["clock"] = only(server.superlink, server.ca, server.key("ward-1"))
+    found["refused"] = only(f"127.0.0.1:{free_ports(1)[0]}", server.ca, server.key("ward-1"))
 
     assert [problem.code for problem in found.values()] == list(found)
     assert len({problem.sentence for problem in found.values()}) == 7
@@ -160,7 +107,7 @@ def test_the_clock_problem_says_how_much_and_in_which_direction(
 ) -> None:
     monkeypatch.setattr(fleet_call, "local_time", lambda: time.time() + shift)
 
-    problem = only(server.fleet, server.ca, server.key)
+    problem = only(server.superlink, server.ca, server.key("ward-1"))
 
     assert problem.code == "clock" and said in problem.sentence and not problem.lasting
 
@@ -171,32 +118,36 @@ def test_an_accepted_clock_that_drifts_is_a_warning(
 ) -> None:
     monkeypatch.setattr(fleet_call, "local_time", lambda: time.time() + shift)
 
-    assert diagnose(server.fleet, server.ca, server.key) == []
-    problems = [c.problem for c in check_connection(server.fleet, server.ca, server.key, measure=True) if c.problem]
+    assert diagnose(server.superlink, server.ca, server.key("ward-1")) == []
+    problems = [
+        c.problem
+        for c in check_connection(server.superlink, server.ca, server.key("ward-1"), measure=True)
+        if c.problem
+    ]
 
     assert [(p.code, p.warning) for p in problems] == [("clock-close", True)] and said in problems[0].sentence
 
 
-def test_a_key_in_use_differs_from_one_that_is_unknown(server: Deployment) -> None:
-    stranger = server.key.with_name("stranger")
+def test_a_key_in_use_differs_from_one_that_is_unknown(server: Deployment, tmp_path: Path) -> None:
+    stranger = strangers_key(tmp_path)
 
-    assert only(server.fleet, server.ca, server.key, refused=True).code == "key-in-use"
-    assert only(server.fleet, server.ca, stranger, refused=True).code == "unregistered"
+    assert only(server.superlink, server.ca, server.key("ward-1"), refused=True).code == "key-in-use"
+    assert only(server.superlink, server.ca, stranger, refused=True).code == "unregistered"
 
 
 def test_a_clock_is_tested_without_a_usable_key(
     server: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert diagnose(server.fleet, server.ca, None) == []
+    assert diagnose(server.superlink, server.ca, None) == []
     monkeypatch.setattr(fleet_call, "local_time", lambda: time.time() + 600)
 
-    found = diagnose(server.fleet, server.ca, tmp_path / "nothing")
+    found = diagnose(server.superlink, server.ca, tmp_path / "nothing")
 
     assert [problem.code for problem in found] == ["key-missing", "clock"]
 
 
 def test_the_control_port_is_recognised(server: Deployment) -> None:
-    problem = only(server.control, server.ca, server.key)
+    problem = only(server.control, server.ca, server.key("ward-1"))
 
     assert problem.code == "not-fleet" and "Fleet port" in problem.remedy and "9092" in problem.remedy
 
@@ -285,44 +236,44 @@ def test_key_files(server: Deployment, tmp_path: Path, monkeypatch: pytest.Monke
     )
     (tmp_path / "locked").write_bytes(locked)
 
-    ed = only(server.fleet, server.ca, tmp_path / "other")
+    ed = only(server.superlink, server.ca, tmp_path / "other")
     assert ed.code == "key-type" and "Ed25519" in ed.sentence
-    assert "passphrase" in only(server.fleet, server.ca, tmp_path / "locked").sentence
-    public = only(server.fleet, server.ca, server.key.with_name("ward-1.pub"))
+    assert "passphrase" in only(server.superlink, server.ca, tmp_path / "locked").sentence
+    public = only(server.superlink, server.ca, server.key("ward-1.pub"))
     assert public.code == "key-type" and "public key" in public.sentence
-    assert only(server.fleet, server.ca, tmp_path).code == "key-unreadable"
+    assert only(server.superlink, server.ca, tmp_path).code == "key-unreadable"
 
     known = tmp_path / "open"
-    known.write_bytes(server.key.read_bytes())
+    known.write_bytes(server.key("ward-1").read_bytes())
     known.chmod(0o644)
-    readable = only(server.fleet, server.ca, known)
+    readable = only(server.superlink, server.ca, known)
     assert readable.code == "key-mode" and readable.warning and "chmod 600" in readable.remedy
 
 
 def test_ca_files(server: Deployment, tmp_path: Path) -> None:
     (tmp_path / "ca.crt").write_text("-----BEGIN NOTHING-----\n")
 
-    assert "cannot be read" in only(server.fleet, tmp_path / "none.crt", server.key).sentence
-    assert "holds no certificate" in only(server.fleet, tmp_path / "ca.crt", server.key).sentence
+    assert "cannot be read" in only(server.superlink, tmp_path / "none.crt", server.key("ward-1")).sentence
+    assert "holds no certificate" in only(server.superlink, tmp_path / "ca.crt", server.key("ward-1")).sentence
 
 
 def test_another_version_of_flower_is_not_asked(server: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flwr.__version__", "1.42.0")
 
-    assert only(server.fleet, server.ca, server.key).code == "flower-version"
+    assert only(server.superlink, server.ca, server.key("ward-1")).code == "flower-version"
 
 
 def test_a_proxy_of_the_environment(server: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
     with listening(says(b"HTTP/1.1 403 Forbidden\r\n\r\n")) as proxy:
         monkeypatch.setenv("https_proxy", f"http://{proxy}")
-        refused = only(server.fleet, server.ca, server.key)
+        refused = only(server.superlink, server.ca, server.key("ward-1"))
         assert refused.code == "proxy" and "403" in refused.sentence and "no_grpc_proxy=127.0.0.1" in refused.remedy
 
         monkeypatch.setenv("no_proxy", "example.org,127.0.0.1")
-        assert diagnose(server.fleet, server.ca, server.key) == []
+        assert diagnose(server.superlink, server.ca, server.key("ward-1")) == []
 
     monkeypatch.delenv("no_proxy")
-    away = only(server.fleet, server.ca, server.key)
+    away = only(server.superlink, server.ca, server.key("ward-1"))
     assert away.code == "proxy" and "cannot be reached" in away.sentence
 
 
@@ -338,7 +289,7 @@ def test_through_a_proxy_that_lets_pass(server: Deployment, monkeypatch: pytest.
 
     with listening(tunnel) as proxy:
         monkeypatch.setenv("https_proxy", f"http://someone:secret@{proxy}")
-        assert diagnose(server.fleet, server.ca, server.key) == []
+        assert diagnose(server.superlink, server.ca, server.key("ward-1")) == []
     assert all(b"CONNECT" in request and b"Proxy-Authorization: Basic" in request for request in asked)
     assert len(asked) >= 3  # the port, the handshake, and gRPC itself
 

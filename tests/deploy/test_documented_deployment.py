@@ -5,7 +5,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,9 +13,9 @@ import pytest
 
 from pfedgp.local_processes import flower_program
 from tests.conftest import QUIET
-from tests.deploy.deployment import Program, wait_for
 from tests.deploy.digit_images import write_digits
 from tests.deploy.namespaces import Host, lab
+from tests.deploy.program import PROGRAM, Program, wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.netns, pytest.mark.root]
 
@@ -128,7 +127,7 @@ class Machine:
     def run(self, words: list[str], timeout: float = 120.0) -> str:
         """Run a command, which has to succeed, and return what it printed."""
         done = subprocess.run(
-            [*self.host.prefix, sys.executable, "-P", "-m", "pfedgp", *words],
+            [*self.host.prefix, *PROGRAM, *words],
             cwd=self.folder,
             env=os.environ | QUIET,
             capture_output=True,

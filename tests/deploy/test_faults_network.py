@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.deployment import Deployment, wait_for
-from tests.deploy.digit_images import write_digits
+from tests.deploy.deployment import deployed
 from tests.deploy.namespaces import lab
+from tests.deploy.program import wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.netns, pytest.mark.root]
 
@@ -18,12 +18,7 @@ TIMEOUT = 20.0
 
 
 def test_a_site_that_was_cut_off_for_a_minute_takes_part_again(tmp_path: Path) -> None:
-    with lab(3) as machines, Deployment(tmp_path, list(CLASSES), machines.hosts[0], machines.hosts[1:]) as deployment:
-        deployment.start_server()
-        for name, classes in CLASSES.items():
-            data = write_digits(tmp_path / "data" / name, classes, 30)
-            deployment.start_site(name, "--data", str(data))
-        deployment.connected()
+    with lab(3) as machines, deployed(tmp_path, CLASSES, 30, machines.hosts[0], machines.hosts[1:]) as deployment:
         run = deployment.start_run(
             "cut",
             *("--rounds", "1000", "--clients-per-round", "2", "--set", "min-clients=2"),
@@ -57,6 +52,6 @@ def test_a_site_that_was_cut_off_for_a_minute_takes_part_again(tmp_path: Path) -
             "a round with both",
         )
         assert deployment.sites[CUT].process.poll() is None
-        assert deployment.call("stop", "cut", "--state", str(deployment.state)).returncode == 0
+        assert deployment.stop_run("cut").returncode == 0
         assert run.ends(60.0) == 1
         assert "Traceback" not in deployment.sites[CUT].text + run.text

@@ -5,28 +5,23 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 
 from pfedgp.local_processes import flower_program
 from tests.conftest import QUIET
-from tests.deploy.deployment import Deployment, wait_for
-from tests.deploy.digit_images import write_digits
+from tests.deploy.deployment import WARDS, Deployment, deployed
 from tests.deploy.phantom import activate
+from tests.deploy.program import wait_for
 
 pytestmark = pytest.mark.slow
 
-CLASSES = {"ward-a": (0, 1), "ward-b": (2, 3), "ward-c": (4, 5)}
 VICTIM = "ward-c"
 TIMEOUT = 20.0
 
 
 def test_a_phantom_costs_one_timeout_and_a_new_key_brings_the_site_back(tmp_path: Path) -> None:
-    with Deployment(tmp_path, list(CLASSES)) as deployment:
-        deployment.start_server()
-        data = {name: write_digits(tmp_path / "data" / name, classes, 30) for name, classes in CLASSES.items()}
-        for name in CLASSES:
-            deployment.start_site(name, "--data", str(data[name]))
-        deployment.connected()
+    with deployed(tmp_path, WARDS) as deployment:
         run = deployment.start_run(
             "haunted",
             *("--rounds", "1000", "--clients-per-round", "3", "--set", "min-clients=3", "--set", "min-results=2"),
@@ -45,25 +40,25 @@ def test_a_phantom_costs_one_timeout_and_a_new_key_brings_the_site_back(tmp_path
         assert all(VICTIM not in r["sampled"] and not r["failed"] and r["seconds"]["round"] < TIMEOUT for r in calm)
 
         # The real site is kept out by it, and says so.
-        site = deployment.start_site(VICTIM, "--data", str(data[VICTIM]))
+        site = deployment.start_site(VICTIM, "--data", str(deployment.data(VICTIM)))
         site.says(r"Waiting: .*key", 60.0)
         assert site.stop() == 0
 
         # The remedy of docs/deploy.md: away with the node, a new key of the same name.
-        node = next(s for s in status(deployment)["sites"] if s["name"] == VICTIM)
+        node = next(s for s in deployment.status()["sites"] if s["name"] == VICTIM)
         flower(deployment, "supernode", "unregister", node["id"], "pfedgp")
-        for key in (VICTIM, f"{VICTIM}.pub"):
-            (deployment.certs / "clients" / key).unlink()
+        for key in (deployment.key(VICTIM), deployment.key(f"{VICTIM}.pub")):
+            key.unlink()
         assert deployment.call("certs", "--client-names", VICTIM, "--out", str(deployment.certs)).returncode == 0
         before = last(deployment)
-        deployment.start_site(VICTIM, "--data", str(data[VICTIM]))
+        deployment.start_site(VICTIM, "--data", str(deployment.data(VICTIM)))
         back = wait_for(
             lambda: [r for r in rounds_with(deployment, VICTIM) if r["round"] > before and not r["failed"]],
             120.0,
             "the site takes part again",
         )
         assert back
-        assert deployment.call("stop", "haunted", "--state", str(deployment.state)).returncode == 0
+        assert deployment.stop_run("haunted").returncode == 0
         assert run.ends(60.0) == 1
 
 
@@ -79,23 +74,12 @@ def last(deployment: Deployment) -> int:
 
 def activated(deployment: Deployment) -> bool:
     """Activate the victim's node; False while the server still takes it for connected."""
-    import grpc
-
     try:
-        public = deployment.certs / "clients" / f"{VICTIM}.pub"
-        return activate(deployment.superlink, deployment.certs / "ca.crt", public, heartbeat=1800.0) > 0
+        public = deployment.key(f"{VICTIM}.pub")
+        return activate(deployment.superlink, deployment.ca, public, heartbeat=1800.0) > 0
     except grpc.RpcError as error:
         assert "2004" in str(error.details()), error
         return False
-
-
-def status(deployment: Deployment) -> dict[str, Any]:
-    """What ``pfedgp status --json`` says."""
-    import json
-
-    done = deployment.call("status", "--json", "--state", str(deployment.state))
-    assert done.returncode == 0, done.stderr
-    return dict(json.loads(done.stdout))
 
 
 def flower(deployment: Deployment, *arguments: str) -> None:

@@ -14,8 +14,9 @@ import pytest
 from pfedgp.site.plan import SitePlan
 from server.model_file import load_model
 from tests.conftest import QUIET
-from tests.deploy.deployment import Deployment, wait_for
+from tests.deploy.deployment import Deployment
 from tests.deploy.digit_images import write_digits
+from tests.deploy.program import wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -49,8 +50,8 @@ def misbehaving_site(deployment: Deployment, data: Path) -> Iterator[Path]:
     config = {"client-name": CULPRIT, "data-path": str(data), "label-column": "label", "device": "cpu"}
     plan = SitePlan(
         deployment.superlink,
-        str(deployment.certs / "ca.crt"),
-        str(deployment.certs / "clients" / CULPRIT),
+        str(deployment.ca),
+        str(deployment.key(CULPRIT)),
         config | {"state": str(state), "site": str(state / "site")},
         str(state),
         CULPRIT,

@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 
 from server.model_file import load_model
-from tests.deploy.deployment import Deployment, wait_for
-from tests.deploy.digit_images import write_digits
+from tests.deploy.deployment import WARDS, Deployment, deployed
+from tests.deploy.program import wait_for
 
 pytestmark = pytest.mark.slow
 
-CLASSES = {"ward-a": (0, 1), "ward-b": (2, 3), "ward-c": (4, 5)}
 ROUNDS = 10
 OPTIONS = [
     *("--rounds", str(ROUNDS), "--clients-per-round", "2", "--seed", "8"),
@@ -28,12 +27,7 @@ OPTIONS = [
 @pytest.fixture(scope="module")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """A server with three sites that wait."""
-    folder = tmp_path_factory.mktemp("server")
-    with Deployment(folder, list(CLASSES)) as made:
-        made.start_server()
-        for name, classes in CLASSES.items():
-            made.start_site(name, "--data", str(write_digits(folder / "data" / name, classes, 30)))
-        made.connected()
+    with deployed(tmp_path_factory.mktemp("server"), WARDS) as made:
         yield made
 
 
@@ -41,7 +35,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
 def held(deployment: Deployment, run: str, after: int) -> Iterator[None]:
     """The run, once round `after` is in a checkpoint, while all sites are stopped and it waits for their replies."""
     wait_for(lambda: checkpoints(deployment.runs / run)[-1:] >= [after], 120.0, f"a checkpoint of round {after}")
-    workers = [deployment.pids(name)["worker"] for name in CLASSES]
+    workers = [deployment.pids(name)["worker"] for name in WARDS]
     for worker in workers:
         os.kill(worker, signal.SIGSTOP)
     try:
@@ -149,9 +143,9 @@ def test_a_run_that_no_site_is_left_for_ends_and_goes_on_later(deployment: Deplo
     assert [site.stop() for site in deployment.sites.values()] == [0, 0, 0]
     assert run.ends(240.0) == 1
     last = run.text.splitlines()[-1]
-    assert "after 20 s" in last and all(name in last for name in CLASSES) and "pfedgp resume" in last
-    for name in CLASSES:
-        deployment.start_site(name, "--data", str(deployment.folder / "data" / name))
+    assert "after 20 s" in last and all(name in last for name in WARDS) and "pfedgp resume" in last
+    for name in WARDS:
+        deployment.start_site(name, "--data", str(deployment.data(name)))
     deployment.connected(times=2)
     resumed = deployment.start_run("deserted", verb="resume")
     assert resumed.ends(300.0) == 0, resumed.text

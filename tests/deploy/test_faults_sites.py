@@ -14,12 +14,11 @@ import numpy as np
 import pytest
 
 from server.checkpoint import newest_checkpoint
-from tests.deploy.deployment import Deployment, wait_for
-from tests.deploy.digit_images import write_digits
+from tests.deploy.deployment import WARDS, Deployment, deployed
+from tests.deploy.program import wait_for
 
 pytestmark = pytest.mark.slow
 
-CLASSES = {"ward-a": (0, 1), "ward-b": (2, 3), "ward-c": (4, 5)}
 VICTIM, WITNESS = "ward-c", "ward-a"
 TIMEOUT = 20.0
 RUN = "long"
@@ -33,12 +32,7 @@ OPTIONS = [
 @pytest.fixture(scope="module")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """Three sites, and a run that is in its rounds."""
-    folder = tmp_path_factory.mktemp("sites")
-    with Deployment(folder, list(CLASSES)) as made:
-        made.start_server()
-        for name, classes in CLASSES.items():
-            made.start_site(name, "--data", str(write_digits(folder / "data" / name, classes, 30)))
-        made.connected()
+    with deployed(tmp_path_factory.mktemp("sites"), WARDS) as made:
         made.start_run(RUN, *OPTIONS)
         wait_for(lambda: made.rounds(RUN), 120.0, "a first round")
         yield made
@@ -113,7 +107,7 @@ def test_a_killed_site_that_starts_again_gets_work_again(deployment: Deployment)
         for who in ("supernode", "supervisor", "worker"):
             os.kill(pids[who], signal.SIGKILL)
     killed.process.wait()
-    deployment.start_site(VICTIM, "--data", str(deployment.folder / "data" / VICTIM))
+    deployment.start_site(VICTIM, "--data", str(deployment.data(VICTIM)))
     failed = record_of(deployment, lambda r: VICTIM in r["failed"], before, TIMEOUT + 120.0)
     assert failed["ok"] == 2
     assert failed["failed"][VICTIM] in (f"no reply within {TIMEOUT:g} s", "the client disconnected")
@@ -127,7 +121,7 @@ def test_a_killed_site_that_starts_again_gets_work_again(deployment: Deployment)
 
 
 def test_the_run_has_all_its_rounds_and_a_sound_model_and_can_be_stopped(deployment: Deployment) -> None:
-    stopped = deployment.call("stop", RUN, "--state", str(deployment.state))
+    stopped = deployment.stop_run(RUN)
     assert stopped.returncode == 0, stopped.stderr
     run = deployment.others[0]
     assert run.ends(90.0) == 1 and "The run was stopped." in run.text.splitlines()[-1]

@@ -6,16 +6,18 @@ import re
 import shutil
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.deploy.deployment import Deployment, Program, children, wait_for
-from tests.deploy.digit_images import write_digits
+from pfedgp.operator.control import Control, UnreachableError
+from tests.deploy.deployment import Deployment, deployed
+from tests.deploy.program import Program, children, is_alive, wait_for
 
 pytestmark = pytest.mark.slow
 
-SITES = ("ward-a", "ward-b")
+SITES = {"ward-a": (0, 2, 3), "ward-b": (1, 2, 3)}
 QUICK = (
     *("--set", "gp.sweeps=1", "--set", "gp.train-chains=2", "--set", "gp.predict-chains=2"),
     *("--set", "evaluate-every=1000", "--set", "round-timeout=60", "--set", "personalise=false"),
@@ -27,12 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 @pytest.fixture(scope="module")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    folder = tmp_path_factory.mktemp("op")
-    with Deployment(folder, SITES) as made:
-        made.start_server()
-        for index, name in enumerate(SITES):
-            made.start_site(name, "--data", str(write_digits(folder / "data" / name, (index, 2, 3), 20)))
-        made.connected()
+    with deployed(tmp_path_factory.mktemp("op"), SITES, 20) as made:
         yield made
 
 
@@ -40,26 +37,14 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
 def nothing_left_running(deployment: Deployment) -> Iterator[None]:
     """A failed test leaves no run that would slow the next one's."""
     yield
-    done = deployment.call("status", "--json", "--state", str(deployment.state))
-    for run in json.loads(done.stdout)["runs"] if done.returncode == 0 else []:
-        if not run["status"].startswith("finished"):
-            deployment.call("stop", run["id"], "--state", str(deployment.state))
+    with suppress(UnreachableError), Control(deployment.control, deployment.ca) as server:
+        for run in server.runs():
+            if not run.finished:
+                server.stop(run.run_id)
 
 
 def rounds_shown(text: str) -> list[int]:
     return [int(number) for number in re.findall(r"^round +(\d+)/", text, re.M)]
-
-
-def server_processes(deployment: Deployment) -> dict[str, int]:
-    return dict(json.loads((deployment.state / "server.json").read_text())["processes"])
-
-
-def command_line(pid: int) -> bytes:
-    """Empty where there is no process, or where it waits for its parent to take note of its end."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 def listening(pids: set[int]) -> set[str]:
@@ -123,9 +108,8 @@ def test_a_port_in_use_is_named(deployment: Deployment, tmp_path: Path) -> None:
 
 
 def test_status_shows_server_sites_and_runs(deployment: Deployment) -> None:
-    done = deployment.call("status", "--state", str(deployment.state), "--json")
+    state = deployment.status()
 
-    state = json.loads(done.stdout)
     assert state["server"]["processes"] == {"superlink": True, "superexec": True}
     assert state["server"]["fleet_address"] == deployment.superlink
     assert [(site["name"], site["online"]) for site in state["sites"]] == [(name, True) for name in SITES]
@@ -140,8 +124,7 @@ def test_a_mistake_in_a_setting_costs_no_run(deployment: Deployment) -> None:
     done = deployment.call("run", "--state", str(deployment.state), "--set", "variant=ful")
 
     assert done.returncode == 2 and "variant = 'ful' is not known" in done.stderr
-    runs = json.loads(deployment.call("status", "--state", str(deployment.state), "--json").stdout)["runs"]
-    assert [run["name"] for run in runs] == ["first"]
+    assert [run["name"] for run in deployment.status()["runs"]] == ["first"]
 
 
 def test_a_run_without_enough_sites_ends_with_its_reason(deployment: Deployment) -> None:
@@ -192,12 +175,11 @@ def test_ctrl_c_leaves_the_run_which_can_be_stopped(deployment: Deployment) -> N
     )
     last = max(rounds_shown(run.text))
     follower.says(rf"^round +{last + 2}/", 60)
-    done = deployment.call("stop", "left", "--state", str(deployment.state))
+    done = deployment.stop_run("left")
 
     assert done.returncode == 0 and "pfedgp resume" in done.stdout
     assert follower.ends(60) == 1 and "The run was stopped." in follower.text
-    status = json.loads(deployment.call("status", "left", "--state", str(deployment.state), "--json").stdout)
-    assert status["runs"][0]["status"] == "finished:stopped"
+    assert deployment.status("left")["runs"][0]["status"] == "finished:stopped"
 
 
 def test_a_run_outlives_its_killed_command_and_can_be_followed_to_the_end(deployment: Deployment) -> None:
@@ -217,13 +199,13 @@ def test_a_killed_superlink_is_started_again_and_the_run_completes(deployment: D
     assert deployment.server is not None
     run = deployment.start_run("superlink", "--rounds", "12", *BOTH)
     run.says(r"^round +2/", 150)
-    before = server_processes(deployment)["superlink"]
+    before = deployment.processes()["superlink"]
 
     os.kill(before, signal.SIGKILL)
 
     assert run.ends(240) == 0, run.text
     deployment.server.says("the superlink ended by signal 9; it starts again")
-    assert server_processes(deployment)["superlink"] != before
+    assert deployment.processes()["superlink"] != before
     assert rounds_shown(run.text) == list(range(1, 13))
     assert "does not answer" in run.text and "The server answers again." in run.text
     assert [record["round"] for record in deployment.rounds("superlink")] == list(range(1, 13))
@@ -233,7 +215,7 @@ def test_a_run_whose_superexec_was_killed_fails_and_is_resumed(deployment: Deplo
     assert deployment.server is not None
     run = deployment.start_run("superexec", "--rounds", "12", *BOTH)
     run.says(r"^round +2/", 150)
-    before = server_processes(deployment)["superexec"]
+    before = deployment.processes()["superexec"]
 
     os.kill(before, signal.SIGKILL)
 
@@ -243,7 +225,7 @@ def test_a_run_whose_superexec_was_killed_fails_and_is_resumed(deployment: Deplo
     assert f"Go on from its last checkpoint: pfedgp resume {folder}" in run.text
     reached = len(deployment.rounds("superexec"))
     assert 2 <= reached < 12
-    assert wait_for(lambda: server_processes(deployment).get("superexec", before) != before, 30, "a new SuperExec")
+    assert wait_for(lambda: deployment.processes().get("superexec", before) != before, 30, "a new SuperExec")
 
     resumed = deployment.start_run("superexec", verb="resume")
 
@@ -269,6 +251,6 @@ def test_the_server_stops_in_order_and_leaves_no_process(deployment: Deployment)
 
     assert done.returncode == 0 and "The server is stopped." in done.stdout
     assert deployment.server.ends(10) == 0
-    assert [pid for pid in below if command_line(pid)] == []
+    assert not any(map(is_alive, below))
     again = deployment.call("status", "--state", str(deployment.state))
     assert again.returncode == 1 and "does not run: start it with pfedgp server" in again.stderr

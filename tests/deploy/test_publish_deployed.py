@@ -4,14 +4,14 @@ import json
 import re
 import shlex
 import shutil
-import socket
-import time
 from pathlib import Path
 
 import pytest
 
 from pfedgp.local_processes import LocalFlower, free_ports
+from pfedgp.operator.addresses import is_open
 from pfedgp_core.saved_site import SavedSite
+from tests.deploy.program import wait_for
 from tests.published_model import save_digits, save_digits_model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,27 +44,16 @@ def copy_of_the_app(folder: Path) -> Path:
     return folder
 
 
-def wait_for(*ports: int) -> None:
-    """Return once all ports take connections."""
-    deadline = time.monotonic() + 60
-    for port in ports:
-        while True:
-            with socket.socket() as s:
-                if s.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            assert time.monotonic() < deadline, f"nothing listens on {port}"
-            time.sleep(0.1)
-
-
 def ran(flower: LocalFlower, app: Path, options: list[str]) -> tuple[str, list[str]]:
     """Run the app; its final status and what it printed."""
     run_id = str(flower.flwr("run", str(app), "federation", *options, "--format", "json")["run-id"])
     lines = list(flower.follow(run_id))
-    deadline = time.monotonic() + 20
-    while not (status := flower.status(run_id)[0]).startswith("finished"):
-        assert time.monotonic() < deadline, status
-        time.sleep(0.2)
-    return status, lines
+
+    def final() -> str:
+        status = flower.status(run_id)[0]
+        return status if status.startswith("finished") else ""
+
+    return wait_for(final, 20.0, "the end of the run"), lines
 
 
 @pytest.mark.slow
@@ -82,7 +71,8 @@ def test_two_sites_with_their_own_data_take_a_published_model(tmp_path: Path) ->
             file.write("\n" + connection)
 
         flower._start("superlink", *superlink)
-        wait_for(flower.port, flower.fleet_port)
+        both = (flower.port, flower.fleet_port)
+        wait_for(lambda: all(is_open("127.0.0.1", port) for port in both), 60.0, "both ports of the SuperLink")
         for name, port in zip(("ward-3", "ward-4"), node_ports, strict=True):
             own = [part.replace("ward-3", name).replace("9094", str(port)) for part in supernode]
             flower._start(f"site-{name}", *own)

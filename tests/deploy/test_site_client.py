@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.site_programs import Federation, Probe, Site, federation, is_alive, until
+from tests.deploy.program import is_alive
+from tests.deploy.site_programs import Federation, Probe, Site, federation, until
 
 pytestmark = pytest.mark.slow
 
@@ -33,65 +34,80 @@ def site(server: Federation, tmp_path: Path) -> Iterator[Site]:
     running.close()
 
 
-def test_one_worker_answers_message_after_message(site: Site, probe: Probe) -> None:
-    node = site.node()
+@pytest.fixture(scope="module")
+def lasting(server: Federation, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    running = Site(server.superlink, tmp_path_factory.mktemp("lasting") / "site")
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def shared(lasting: Site) -> Site:
+    """One site for all tests after which it goes on, with a worker that lives."""
+    until(lambda: is_alive(lasting.worker()), "a worker")
+    lasting.forget()
+    return lasting
+
+
+def test_one_worker_answers_message_after_message(shared: Site, probe: Probe) -> None:
+    node = shared.node()
     assert probe.call(node)["code"] == 0
-    worker = site.worker()
+    worker = shared.worker()
     replies = [probe.call(node) for _ in range(5)]
     assert [reply["code"] for reply in replies] == [0] * 5
-    assert site.worker() == worker and is_alive(worker)
-    site.says(r"Answered the greeting of run \d+ in \d")
+    assert shared.worker() == worker and is_alive(worker)
+    shared.says(r"Answered the greeting of run \d+ in \d")
     # The worker holds no connection but the pair to its parent, and the client listens on loopback only.
-    assert (site.state / "logs" / "client.log").is_file()
+    assert (shared.state / "logs" / "client.log").is_file()
 
 
-def test_a_worker_killed_while_idle_is_back_before_the_next_message(site: Site, probe: Probe) -> None:
-    node, worker = site.node(), site.worker()
+def test_a_worker_killed_while_idle_is_back_before_the_next_message(shared: Site, probe: Probe) -> None:
+    node, worker = shared.node(), shared.worker()
     assert probe.call(node)["code"] == 0
     os.kill(worker, signal.SIGKILL)
-    site.says("worker had ended while it was idle")
+    shared.says("worker had ended while it was idle")
     assert probe.call(node)["code"] == 0
-    assert site.worker() != worker
+    assert shared.worker() != worker
 
 
-def test_a_worker_killed_within_a_message_is_reported_and_replaced(site: Site, probe: Probe) -> None:
-    node, worker = site.node(), site.worker()
+def test_a_worker_killed_within_a_message_is_reported_and_replaced(shared: Site, probe: Probe) -> None:
+    node, worker = shared.node(), shared.worker()
     assert probe.call(node)["code"] == 0
     os.kill(worker, signal.SIGSTOP)
     reply = probe.ask(node)
-    until(lambda: "Receiving: query.hello message" in log_since(site, worker), "the message at the site")
+    until(lambda: "Receiving: query.hello message" in log_since(shared, worker), "the message at the site")
     time.sleep(1.0)
     os.kill(worker, signal.SIGKILL)
     answer = probe.answer(reply)
     assert (answer["code"], answer["reason"]) == (8, "worker died")
-    site.says(r"Problem: The worker died: it ended by itself \(signal 9\)")
+    shared.says(r"Problem: The worker died: it ended by itself \(signal 9\)")
     assert probe.call(node)["code"] == 0
-    assert site.worker(other_than=worker) != worker
+    assert shared.worker(other_than=worker) != worker
 
 
-def test_a_worker_past_the_time_limit_is_ended_and_replaced(site: Site, probe: Probe) -> None:
-    node, worker = site.node(), site.worker()
+def test_a_worker_past_the_time_limit_is_ended_and_replaced(shared: Site, probe: Probe) -> None:
+    node, worker = shared.node(), shared.worker()
     assert probe.call(node)["code"] == 0
     os.kill(worker, signal.SIGSTOP)
     answer = probe.call(node, timeout=4.0)
     assert answer["code"] in (3, None)  # too late for the server, whether it says so or not
-    site.says("too slow for the server: it was ended after 4 s")
+    shared.says("too slow for the server: it was ended after 4 s")
     until(lambda: not is_alive(worker), "the end of the stopped worker")
     assert probe.call(node)["code"] == 0
 
 
-def test_a_request_that_no_handler_takes_is_an_error_of_a_type_alone(site: Site, probe: Probe) -> None:
-    answer = probe.call(site.node(), kind="query.no_such_handler")
+def test_a_request_that_no_handler_takes_is_an_error_of_a_type_alone(shared: Site, probe: Probe) -> None:
+    answer = probe.call(shared.node(), kind="query.no_such_handler")
     assert (answer["code"], answer["reason"]) == (2, "ValueError")
 
 
-def test_another_app_is_refused_and_the_own_one_goes_on(site: Site, server: Federation, probe: Probe) -> None:
-    node = site.node()
+def test_another_app_is_refused_and_the_own_one_goes_on(shared: Site, server: Federation, probe: Probe) -> None:
+    node = shared.node()
     other = server.run_probe(version="0.0.9")
     answer = other.call(node)
     other.end()
     assert (answer["code"], answer["reason"]) == (7, "app not allowed")
-    site.says(r"Problem: Run \d+ is of the app pfedgp/pfedgp:0\.0\.9; only pfedgp/pfedgp:\S+ may run here")
+    shared.says(r"Problem: Run \d+ is of the app pfedgp/pfedgp:0\.0\.9; only pfedgp/pfedgp:\S+ may run here")
     assert probe.call(node)["code"] == 0
 
 

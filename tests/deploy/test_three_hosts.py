@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.deploy.deployment import Deployment, Program
+from tests.deploy.deployment import Deployment, deployed
 from tests.deploy.digit_images import write_digits
 from tests.deploy.namespaces import Host, Lab, lab
+from tests.deploy.program import Program
 
 pytestmark = [pytest.mark.slow, pytest.mark.netns, pytest.mark.root]
 
@@ -70,14 +71,8 @@ def machines() -> Iterator[Lab]:
 @pytest.fixture(scope="module")
 def trained(machines: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """A deployment that has done a run of five rounds, and still runs."""
-    folder = tmp_path_factory.mktemp("hosts")
     server, *hosts = machines.hosts
-    with Deployment(folder, list(CLASSES), server, hosts) as deployment:
-        deployment.start_server()
-        for name, classes in CLASSES.items():
-            data = write_digits(folder / "data" / name, classes, 60)
-            deployment.start_site(name, "--data", str(data))
-        deployment.connected()
+    with deployed(tmp_path_factory.mktemp("hosts"), CLASSES, 60, server, hosts) as deployment:
         run = deployment.start_run(
             "first", "--rounds", str(ROUNDS), "--set", "evaluate-every=1", "--set", "min-clients=2"
         )
@@ -138,7 +133,7 @@ def test_a_site_reaches_the_fleet_port_and_nothing_else(trained: Deployment) -> 
     assert _python(site, SCAN, address) == "[9092]"
     with pytest.raises(AssertionError, match="ConnectionRefused"):
         _python(site, "import socket, sys; socket.create_connection((sys.argv[1], 8000), 10)", address)
-    done = trained.call(*("status", "--control", f"{address}:8000", "--ca", str(trained.certs / "ca.crt")), host=site)
+    done = trained.call(*("status", "--control", f"{address}:8000", "--ca", str(trained.ca)), host=site)
     assert done.returncode == 1 and "does not answer" in done.stderr
 
 
@@ -155,7 +150,7 @@ def test_sites_open_one_connection_and_listen_to_nobody(trained: Deployment) -> 
 
 
 def test_the_wire_is_http2_over_tls(trained: Deployment) -> None:
-    site, address, ca = trained.hosts["ward-a"], trained.server_host.address, str(trained.certs / "ca.crt")
+    site, address, ca = trained.hosts["ward-a"], trained.server_host.address, str(trained.ca)
     assert _python(site, TLS, address, ca, "TLSv1_2", "TLSv1_3") == "TLSv1.3 h2"
     assert _python(site, TLS, address, ca, "TLSv1_2", "TLSv1_2") == "TLSv1.2 h2"
     with pytest.raises(AssertionError, match=r"SSLError|ssl\."):
@@ -167,7 +162,7 @@ def test_the_wire_is_http2_over_tls(trained: Deployment) -> None:
 def test_plaintext_to_another_machine_is_refused_at_the_site(trained: Deployment) -> None:
     done = trained.call(
         *("client", "--name", "x", "--superlink", trained.superlink, "--insecure"),
-        *("--data", str(trained.folder / "data" / "ward-a"), "--state", str(trained.folder / "insecure")),
+        *("--data", str(trained.data("ward-a")), "--state", str(trained.folder / "insecure")),
         host=trained.hosts["ward-a"],
     )
     assert done.returncode == 2 and "--insecure" in done.stderr
@@ -182,8 +177,8 @@ def test_a_stranger_without_a_registered_key_is_told_so(trained: Deployment) -> 
         trained.hosts["ward-b"],
         [
             *("client", "--name", "x", "--superlink", trained.superlink, "--state", str(trained.folder / "stranger")),
-            *("--ca", str(trained.certs / "ca.crt"), "--key", str(strangers / "clients" / "x")),
-            *("--data", str(trained.folder / "data" / "ward-b")),
+            *("--ca", str(trained.ca), "--key", str(strangers / "clients" / "x")),
+            *("--data", str(trained.data("ward-b"))),
         ],
     )
     trained.others.append(site)
