@@ -3,9 +3,9 @@
     python experiments/after_training.py --out /tmp/after-training [--seeds 0 1 2] [--unseen 2 6]
 
 For every seed and number of unseen clients: ``pfedgp simulate``, then for each unseen client ``export-client``,
-``onboard`` on its training part, ``predict`` on its test part and both kinds of ``certify``; ``report`` at the end. A
-further run per seed trains all 20 clients, so that the unseen ones are compared with themselves as participants, too.
-Runs that are in the folder already are used; sites are made anew.
+``onboard`` on its training part, ``predict`` on its test part, at temperature 1 and at the model's, and both kinds of
+``certify``; ``report`` at the end. A further run per seed trains all 20 clients, so that the unseen ones are compared
+with themselves as participants, too. Runs that are in the folder already are used; sites are made anew.
 
 Prints markdown tables. Everything is at the project's defaults. Onboarding is measured twice: as a command from the
 shell (wall, CPU), and once more in this process, where torch is loaded already (CPU).
@@ -45,6 +45,7 @@ class Onboarded:
     seed: int
     train: int
     tested: MetricSums
+    at_temperature: MetricSums
     as_participant: MetricSums
     wall: float
     command_cpu: float
@@ -92,21 +93,26 @@ def onboard(run: Path, work: Path, name: str, seed: int, as_participant: MetricS
     cpu = time.process_time()
     here(*arguments, work / f"again-{name}")
     cpu = time.process_time() - cpu
-    here("predict", "--site", site, "--data", data / "test.npz", "--out", work / f"{name}.csv")
-    with (work / f"{name}.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    columns = [column for column in rows[0] if column.startswith("p:")]
-    probabilities = np.array([[float(row[column]) for column in columns] for row in rows])
-    test = np.load(data / "test.npz")
-    truth = [columns.index(f"p:{test['class_names'][label]}") for label in test["labels"]]
+    tested = predict(site, data / "test.npz", work / f"{name}.csv", "--temperature", 1)
+    at_temperature = predict(site, data / "test.npz", work / f"{name}-at-temperature.csv")
     certificate = json.loads(here("certify", "--site", site, "--unseen", "--json"))
     held_out = json.loads(
         here("certify", "--site", site, "--method", "held-out", "--data", data / "test.npz", "--json")
     )
-    tested = metric_sums(probabilities, np.array(truth))
-    return Onboarded(
-        name, seed, certificate["n"], tested, as_participant, wall, command_cpu, cpu, certificate, held_out
-    )
+    sums = (tested, at_temperature, as_participant)
+    return Onboarded(name, seed, certificate["n"], *sums, wall, command_cpu, cpu, certificate, held_out)
+
+
+def predict(site: Path, data: Path, out: Path, *options: object) -> MetricSums:
+    """Predict a client's test part and measure the table."""
+    here("predict", "--site", site, "--data", data, "--out", out, *options)
+    with out.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    columns = [column for column in rows[0] if column.startswith("p:")]
+    probabilities = np.array([[float(row[column]) for column in columns] for row in rows])
+    test = np.load(data)
+    truth = [columns.index(f"p:{test['class_names'][label]}") for label in test["labels"]]
+    return metric_sums(probabilities, np.array(truth))
 
 
 def accuracy_row(label: str, trained: Iterable[MetricSums], onboarded: list[Onboarded]) -> list[str]:
@@ -123,6 +129,20 @@ def accuracy_row(label: str, trained: Iterable[MetricSums], onboarded: list[Onbo
         " / ".join(f"{each['ece']:.3f}" for each in found),
         " / ".join(f"{each['nll']:.3f}" for each in found),
     ]
+
+
+def temperature_row(label: str, run: Path, onboarded: list[Onboarded]) -> list[str]:
+    """Calibration at temperature 1 and at the run's: the participants, pooled, and the unseen clients, pooled."""
+    record = json.loads((run / "calibration.json").read_text())
+    at = {each["temperature"]: MetricSums.from_dict(each["test"]) for each in record["temperatures"]}
+    cells = [label, f"{record['temperature']:g}"]
+    for sums in (
+        (at[1.0], at[record["temperature"]]),
+        (_pool(o.tested for o in onboarded), _pool(o.at_temperature for o in onboarded)),
+    ):
+        before, after = (summarise(each) for each in sums)
+        cells += [f"{before[key]:.3f} / {after[key]:.3f}" for key in ("ece", "nll")]
+    return cells
 
 
 def certificate_row(o: Onboarded) -> list[str]:
@@ -155,7 +175,7 @@ def main() -> None:
     parser.add_argument("--unseen", type=int, nargs="+", default=[2, 6], help="numbers of clients to leave out")
     args = parser.parse_args()
     torch.set_num_threads(1)
-    accuracies, certificates, every = [], [], []
+    accuracies, temperatures, certificates, every = [], [], [], []
     everybody = {seed: simulate(args.out / f"all-{seed}", seed, 0) for seed in args.seeds}
     for unseen in args.unseen:
         trained_all: list[MetricSums] = []
@@ -170,7 +190,8 @@ def main() -> None:
             onboarded = [onboard(run, work, name, seed, everybody[seed][name]) for name in names]
             here("report", run)
             accuracies.append(accuracy_row(f"{unseen} unseen, seed {seed}", trained.values(), onboarded))
-            print(accuracies[-1], file=sys.stderr, flush=True)
+            temperatures.append(temperature_row(f"{unseen} unseen, seed {seed}", run, onboarded))
+            print(accuracies[-1], temperatures[-1], file=sys.stderr, flush=True)
             trained_all += trained.values()
             onboarded_all += onboarded
         accuracies.append(accuracy_row(f"{unseen} unseen, all", trained_all, onboarded_all))
@@ -181,6 +202,8 @@ def main() -> None:
     header = ["", "trained", "never seen", "same clients as participants", "never seen - trained, points"]
     header += ["never seen - as participants", "one sample, points", "ECE (same order)", "NLL (same order)"]
     print(table(header, accuracies))
+    header = ["", "temperature", "trained: ECE at 1 / at it", "trained: NLL", "never seen: ECE", "never seen: NLL"]
+    print(table(header, temperatures))
     header = ["seed", "client", "samples", "deployed <= %", "wrong probability <= %", "Gibbs <= %", "Gibbs vote <= %"]
     print(table([*header, "test errors", "held-out: deployed <= %"], certificates))
     times = {"command, wall": "wall", "command, CPU": "command_cpu", "CPU after the import of torch": "cpu"}
