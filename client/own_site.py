@@ -30,9 +30,10 @@ from pfedgp_core.data_spec import DataSpec, normal_class, parse_shape, union_of_
 from pfedgp_core.datasets import DATASETS, ClientData, TensorSplit
 from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.kept_split import PARTS, assign_parts, keep_split, rows_by_part
+from pfedgp_core.moments import input_moments
 from pfedgp_core.own_data import fingerprint, read_splits, split_paths
 from pfedgp_core.own_samples import Samples, shape_text
-from pfedgp_core.samples import Split, input_moments, normalised
+from pfedgp_core.samples import Split, normalised
 
 __all__ = ["OwnSite", "Source", "own_site"]
 

@@ -7,13 +7,16 @@ names.
 import difflib
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pfedgp_core.data_spec import normal_class
 from pfedgp_core.errors import DataError
 from pfedgp_core.own_samples import Samples, counted, few
-from pfedgp_core.samples import Split
+
+if TYPE_CHECKING:
+    from pfedgp_core.samples import Split
 
 __all__ = ["map_classes", "to_split", "to_targets"]
 
@@ -54,7 +57,7 @@ def map_classes(names: Sequence[str], class_names: Sequence[str]) -> np.ndarray:
     return np.array([ids[name] for name in names], dtype=np.int64)
 
 
-def to_split(samples: Samples, class_names: Sequence[str]) -> Split:
+def to_split(samples: Samples, class_names: Sequence[str]) -> "Split":
     """Samples with the federation's class ids.
 
     Raises
@@ -64,10 +67,12 @@ def to_split(samples: Samples, class_names: Sequence[str]) -> Split:
     """
     if samples.labels is None:
         raise DataError("The samples have no classes: give labelled data.")
+    from pfedgp_core.samples import Split
+
     return Split(samples.inputs, map_classes(samples.labels, class_names))
 
 
-def to_targets(samples: Samples) -> Split:
+def to_targets(samples: Samples) -> "Split":
     """Samples of a regression, whose labels are numbers.
 
     Raises
@@ -83,6 +88,8 @@ def to_targets(samples: Samples) -> Split:
             f"The target {samples.labels[wrong[0]]!r} of sample {samples.ids[wrong[0]]} is no finite number "
             f"({counted(len(wrong), 'such sample')}): the setting task = 'regression' needs numbers as labels."
         )
+    from pfedgp_core.samples import Split
+
     return Split(samples.inputs, targets)
 
 

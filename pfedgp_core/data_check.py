@@ -94,8 +94,11 @@ def report_on(split: str, samples: Samples | None, findings: Findings, regressio
         single = [_shown(name) for name, count in ordered.items() if count == 1]
         if single:
             remarks.append(f"Classes with a single sample: {few(single)}; their probabilities will stay uncertain.")
-        if len(ordered) == 1:
-            remarks.append(f"There is only the class {next(iter(ordered))!r}: a classifier will always answer it.")
+        if len(ordered) == 1 and not problems:  # a problem may have left out the others
+            remarks.append(
+                f"There is only the class {next(iter(ordered))!r}: a site with these data can take part in a run, but "
+                "trains nothing in it, and its classifier always answers that class."
+            )
     shape = None if samples is None else samples.inputs.shape[1:]
     usable = 0 if samples is None else len(samples)
     return SplitReport(split, findings.kind, usable, ordered, shape, tuple(problems), tuple(remarks))

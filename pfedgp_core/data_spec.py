@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from pfedgp_core.errors import ConfigError, DataError
-from pfedgp_core.samples import divisors
+from pfedgp_core.moments import divisors
 
 __all__ = [
     "LARGEST_INPUT",

@@ -10,13 +10,13 @@ from functools import lru_cache
 import numpy as np
 
 from pfedgp_core.errors import ConfigError, DataError
+from pfedgp_core.moments import input_statistics
 from pfedgp_core.partition import Partition
 from pfedgp_core.samples import (
     ClientData,
     Dataset,
     Split,
     TensorSplit,
-    input_statistics,
     normalised,
     stratified_split,
 )

@@ -79,9 +79,15 @@ def load_image_folder(folder: Path, wanted: Wanted, findings: Findings) -> Sampl
     if not wanted.resize:
         _check_sizes(sizes, size, wanted, findings)
     usable = [i for i, array in enumerate(arrays) if array.shape[1:] == size]
+    if lost := sorted({label for _, label in files} - {kept[i][1] for i in usable}):
+        findings.remark(f"No usable image is left of: {few([repr(label) for label in lost])}.")
     if not usable:
         return None
     inputs = _stack([arrays[i] for i in usable])
+    if channels is None and (grey := sum(len(arrays[i]) < inputs.shape[1] for i in usable)):
+        findings.remark(
+            f"Grey among coloured images: {grey} of {len(usable)}; all are read as colour, {inputs.shape[1]} channels."
+        )
     labels = tuple(kept[i][1] for i in usable)
     ids = tuple(_name(kept[i][0], folder) for i in usable)
     return Samples(inputs, ids, labels if any(labels) else None, digests=np.stack([digests[i] for i in usable]))

@@ -17,16 +17,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pfedgp_core.array_file import load_npz
-from pfedgp_core.builtin_samples import builtin_samples
 from pfedgp_core.class_ids import map_classes, to_targets
 from pfedgp_core.data_check import DataReport, note_repeated, report_on
-from pfedgp_core.datasets import DATASETS
 from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.image_folder import has_images, load_image_folder
 from pfedgp_core.own_samples import Findings, Samples, Wanted, shape_text
 from pfedgp_core.tables import load_csv, load_parquet
 
 __all__ = [
+    "BUILTIN",
     "Samples",
     "check_data",
     "fingerprint",
@@ -35,6 +34,8 @@ __all__ = [
     "split_paths",
 ]
 
+# The names in DATASETS, known here because that needs torch, which takes seconds to load.
+BUILTIN = frozenset({"digits", "cifar10", "cifar100", "cinic10", "diabetes"})
 SPLITS = ("train", "validation", "test")
 _SPLIT_NAMES = {
     "train": "train",
@@ -173,7 +174,9 @@ def check_data(
         There is nothing at the path, or nothing that a reader knows.
     """
     found: dict[str, tuple[Samples | None, Findings]] = {}
-    if str(path) in DATASETS:
+    if str(path) in BUILTIN:
+        from pfedgp_core.builtin_samples import builtin_samples
+
         kind = f"built-in data set {path}"
         shape = input_shape if resize else None
         found = {split: (own, Findings(kind)) for split, own in builtin_samples(str(path), data_root, shape).items()}

@@ -16,14 +16,9 @@ __all__ = [
     "Dataset",
     "Split",
     "TensorSplit",
-    "divisors",
-    "input_moments",
-    "input_statistics",
     "normalised",
     "stratified_split",
 ]
-
-_ROWS = 4096  # images counted at a time
 
 
 @dataclass(frozen=True)
@@ -203,37 +198,6 @@ def normalised(split: Split, mean: np.ndarray, std: np.ndarray) -> TensorSplit:
             "Normalised inputs hold NaN or infinity; rescale features that are beyond the range of float32."
         )
     return TensorSplit(inputs, torch.from_numpy(np.array(split.labels)))
-
-
-def input_statistics(inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and standard deviation for ``normalised``, float32 [C] or [D]."""
-    mean, std = input_moments(inputs)
-    return mean.astype(np.float32), divisors(mean, std).astype(np.float32)
-
-
-def divisors(mean: np.ndarray, std: np.ndarray) -> np.ndarray:
-    """Return `std` with 1 for a constant channel or feature, which is then centred and not divided by zero."""
-    constant = std <= 1e-7 * np.maximum(np.abs(mean), 1e-30)
-    return np.where(constant, 1.0, std)
-
-
-def input_moments(inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and standard deviation as they are, 0 where all is equal; float64 [C] or [D].
-
-    Those of images are of their values scaled to [0, 1].
-    """
-    if inputs.dtype == np.uint8:  # from the counts of grey levels: a large data set as floats would not fit in memory
-        counts = np.zeros((inputs.shape[1], 256), np.int64)
-        for start in range(0, len(inputs), _ROWS):
-            for c, channel in enumerate(np.moveaxis(inputs[start : start + _ROWS], 1, 0)):
-                counts[c] += np.bincount(channel.ravel(), minlength=256)
-        share, level = counts / counts.sum(axis=1, keepdims=True), np.arange(256) / 255.0
-        mean = share @ level
-        std = np.sqrt((share * (level - mean[:, None]) ** 2).sum(axis=1))
-    else:
-        x = inputs.astype(np.float64)
-        mean, std = x.mean(axis=0), x.std(axis=0)
-    return mean, std
 
 
 def stratified_split(labels: np.ndarray, shares: Sequence[float], stream: Stream) -> list[np.ndarray]:

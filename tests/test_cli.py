@@ -72,6 +72,21 @@ def test_help_imports_nothing_heavy(argv: list[str]) -> None:
     assert not {"torch", "numpy", "flwr", "ray", "matplotlib"} & set(heavy)
 
 
+@pytest.mark.parametrize(
+    "argv", [["check-data", "nowhere"], ["status"], ["stop", "x"], ["report", "x", "--out", "x.txt"]]
+)
+def test_mistakes_are_told_before_anything_slow_is_loaded(argv: list[str], tmp_path: Path) -> None:
+    code = "import sys; from pfedgp.cli import main\ncode = main(sys.argv[1:])\nprint(*sys.modules); sys.exit(code)"
+    done = python("-c", code, *argv, XDG_STATE_HOME=str(tmp_path))
+    assert done.returncode == 2 and done.stderr.startswith("pfedgp: ")
+    assert not {"torch", "flwr", "ray", "matplotlib", "sklearn"} & set(done.stdout.split())
+
+
+def test_the_operators_view_of_a_deployment_needs_no_torch() -> None:
+    code = "import sys, pfedgp.operator.overview, pfedgp.operator.runs, pfedgp_core.own_data; print(*sys.modules)"
+    assert "torch" not in python("-c", code).stdout.split()
+
+
 def test_version_and_verbs(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         main(["--version"])

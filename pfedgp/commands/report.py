@@ -29,6 +29,8 @@ def main(args: argparse.Namespace) -> int:
         out = out.expanduser().absolute()
         if out.is_dir() or not out.parent.is_dir():
             raise ArtefactError(f"Cannot write {args.out}: give the name of a file in a folder that exists.")
+        if out.suffix.lower() not in (".html", ".htm"):
+            raise ArtefactError(f"A report is HTML, and {args.out} is not named so: give a name that ends in .html.")
 
     from server.report.certificates import add_certificates
     from server.report.writer import write_report

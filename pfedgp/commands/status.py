@@ -18,10 +18,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Print the state of the deployment."""
     from pfedgp.operator.connection import find_target
+
+    target = find_target(args)
+    # Flower takes seconds to load.
     from pfedgp.operator.overview import overview, printed
     from pfedgp.operator.runs import find_run
 
-    target = find_target(args)
     state = overview(target)
     if args.run:
         with target.connect() as control:

@@ -34,11 +34,12 @@ def main(args: argparse.Namespace) -> int:
 
 def _stop_run(args: argparse.Namespace) -> int:
     from pfedgp.operator.connection import find_target, state_of
-    from pfedgp.operator.runs import find_run
 
     if not (args.state or args.control or args.ca):
         args.state = state_of(Path(args.run))
     target = find_target(args)
+    from pfedgp.operator.runs import find_run  # with Flower, which takes seconds to load
+
     with target.connect() as control:
         run = find_run(control, args.run)
         if run.finished:

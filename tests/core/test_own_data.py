@@ -8,8 +8,9 @@ import pytest
 from PIL import Image
 
 from pfedgp_core.class_ids import map_classes, to_split
+from pfedgp_core.datasets import DATASETS
 from pfedgp_core.errors import ConfigError, DataError
-from pfedgp_core.own_data import check_data, read_samples, read_splits
+from pfedgp_core.own_data import BUILTIN, check_data, read_samples, read_splits
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (6, 8, 6), dtype=np.uint8)
 NAMES = ["cat", "cat", "cat", "dog", "dog", "dog"]
@@ -48,6 +49,8 @@ def test_grey_and_colour_as_the_model_asks(tmp_path: Path) -> None:
     # One coloured image among grey ones.
     Image.fromarray(rgb[0]).save(grey / "dog" / "z.png")
     assert read_samples(grey).inputs.shape == (7, 3, 8, 6)
+    assert "Grey among coloured images: 6 of 7" in check_data(grey).text()
+    assert "Grey among" not in check_data(grey, input_shape=(1, 8, 6)).text() + check_data(tmp_path / "rgb").text()
 
 
 def test_other_sizes_are_refused_unless_resized(tmp_path: Path) -> None:
@@ -229,10 +232,25 @@ def test_check_notes_what_is_unusual_and_works(tmp_path: Path) -> None:
     report = check_data(tmp_path / "t.csv", input_shape=(1,))
     assert report.trainable and "single sample: cat" in report.text()
     (tmp_path / "t.csv").write_text("a,label\n2,dog\n3,dog\n")
-    assert "only the class 'dog'" in check_data(tmp_path / "t.csv").text()
+    alone = check_data(tmp_path / "t.csv")
+    assert alone.trainable and "only the class 'dog': a site with these data can take part" in alone.text()
     assert not check_data(tmp_path / "t.csv", input_shape=(2,)).trainable
     with pytest.raises(DataError, match="nothing at"):
         check_data(tmp_path / "none")
+
+
+def test_a_class_of_other_sizes_is_named_and_the_rest_is_not_called_the_only_class(tmp_path: Path) -> None:
+    folder(tmp_path)
+    for path in (tmp_path / "dog").iterdir():
+        Image.fromarray(IMAGES[0, :4]).save(path)
+    Image.fromarray(IMAGES[0]).save(tmp_path / "cat" / "z.png")
+    text = check_data(tmp_path).text()
+    assert "3 of 7 images, 3 of 4 x 6" in text and "No usable image is left of: 'dog'." in text
+    assert "only the class" not in text
+
+
+def test_names_of_built_in_sets_are_known_without_loading_them() -> None:
+    assert set(DATASETS) == BUILTIN
 
 
 def test_check_notes_images_within_folders_of_a_class(tmp_path: Path) -> None:

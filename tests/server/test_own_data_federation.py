@@ -14,7 +14,7 @@ from client import own_site as own_site_module
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, RunFailedError
 from pfedgp_core.exchange import CONFIG, HELLO
-from pfedgp_core.samples import input_statistics
+from pfedgp_core.moments import input_statistics
 from server import waiting
 from server.model_file import load_model
 from server.roster import Roster
