@@ -35,22 +35,16 @@ def accuracy_png(history: Sequence[Mapping[str, Any]]) -> bytes:
     if points:
         rounds = [r for r, _ in points]
         percent = [100 * a for _, a in points]
-        axes.plot(rounds, percent, color=_BLUE, marker="o", markersize=3.5, linewidth=1.5)
+        # Unclipped and above the frame, so that a curve at 100 % is seen.
+        axes.plot(rounds, percent, color=_BLUE, marker="o", markersize=3.5, linewidth=1.5, clip_on=False, zorder=3)
         best = max((r["round"] for r in history if r.get("best")), default=None)
         if best in rounds:
             value = percent[rounds.index(best)]
-            axes.plot([best], [value], "o", markersize=9, fillstyle="none", color=_RED)
-            # Downwards, because the best round is near the upper edge.
-            axes.annotate(
-                f"best: {value:.1f} %",
-                (best, value),
-                xytext=(0, -18),
-                textcoords="offset points",
-                ha="center",
-                color=_RED,
-            )
+            mark: dict[str, Any] = {"markersize": 9, "fillstyle": "none", "color": _RED, "clip_on": False, "zorder": 3}
+            axes.plot([best], [value], "o", label=f"best: {value:.1f} %", **mark)
+            axes.legend(frameon=False)  # where the curve is not
         axes.set_xlim(min(0, *rounds), max(rounds) * 1.04 + 0.5)
-        axes.set_ylim(top=min(101.0, max(percent) + 3.0))
+        axes.set_ylim(top=min(100.0, max(percent) + 3.0))
         axes.locator_params(axis="x", integer=True)
     else:
         _say(axes, "no round was evaluated")

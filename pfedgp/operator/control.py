@@ -40,14 +40,15 @@ class UnreachableError(RunFailedError):
 class Node:
     """A site as the SuperLink knows it: its registered name, and whether it is connected.
 
-    A SuperLink that starts again takes a site for connected until its last sign of life, at `heard` in seconds since
-    the epoch, is long past.
+    `changed` is when it was connected last or, of one that is not, when that ended at the latest: a SuperLink notices
+    a site that was killed up to a minute later. One that starts again takes a site for connected until its last sign
+    of life, at `heard` in seconds since the epoch, is long past.
     """
 
     node_id: int
     name: str
     online: bool
-    last_seen: str
+    changed: str
     public_key: bytes
     heard: float = 0.0
 

@@ -1,13 +1,13 @@
 """The state of a deployment at a glance: the server, its sites, its runs."""
 
 import json
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pfedgp.operator.certificates import read_certificate
 from pfedgp.operator.connection import Target
-from pfedgp.operator.control import Control, Run
+from pfedgp.operator.control import Control, Node, Run
 from pfedgp_core.errors import PFedGPError
 
 __all__ = ["overview", "printed"]
@@ -46,8 +46,7 @@ def printed(state: dict[str, Any]) -> list[str]:
     lines.append("")
     lines.append("sites" if state["sites"] else "no site is registered")
     for site in state["sites"]:
-        since = f", last {'connected' if site['online'] else 'seen'} {site['since'][:19]}" if site["since"] else ""
-        lines.append(f"  {site['name']}: {'connected' if site['online'] else 'not connected'}{since}")
+        lines.append(f"  {site['name']}: {_connection(site)}")
     lines.append("")
     lines.append("runs" if state["runs"] else "no run yet")
     for run in state["runs"]:
@@ -59,6 +58,16 @@ def printed(state: dict[str, Any]) -> list[str]:
         if run["reason"]:
             lines.append(f"    {run['reason']}")
     return lines
+
+
+def _connection(site: dict[str, Any]) -> str:
+    """Whether a site is connected, and since when; the server notices one that was killed up to a minute later."""
+    if site["heard"]:
+        return f"not connected, last heard of {site['heard'][:19]}"
+    if not site["since"]:
+        return "connected" if site["online"] else "not connected"
+    since = site["since"][:19]
+    return f"connected, last connected {since}" if site["online"] else f"not connected since {since} at the latest"
 
 
 def _server(target: Target) -> dict[str, Any]:
@@ -86,15 +95,19 @@ def _server(target: Target) -> dict[str, Any]:
 def _sites(target: Target, control: Control) -> list[dict[str, Any]]:
     record = target.state.server() if target.state and target.here else {}
     started = datetime.fromisoformat(record["started"]).timestamp() if "started" in record else 0.0
-    return [
-        {
-            "name": node.name,
-            "id": str(node.node_id),
-            "online": node.online and node.heard >= started,
-            "since": node.last_seen,
-        }
-        for node in control.nodes()
-    ]
+    return [_site(node, started) for node in control.nodes()]
+
+
+def _site(node: Node, started: float) -> dict[str, Any]:
+    """One site; `started` is when the server did, in seconds since the epoch."""
+    gone = node.online and node.heard < started  # with the server before, and not back yet
+    return {
+        "name": node.name,
+        "id": str(node.node_id),
+        "online": node.online and not gone,
+        "since": None if gone else node.changed,
+        "heard": datetime.fromtimestamp(node.heard, UTC).isoformat() if gone else None,
+    }
 
 
 def _run(target: Target, run: Run, latest: Run) -> dict[str, Any]:

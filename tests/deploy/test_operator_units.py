@@ -22,7 +22,7 @@ from pfedgp.operator.app_bundle import build_bundle
 from pfedgp.operator.connection import Target
 from pfedgp.operator.control import Control, Node
 from pfedgp.operator.follow import Printed
-from pfedgp.operator.overview import _server
+from pfedgp.operator.overview import _connection, _server, _site
 from pfedgp.operator.server_checks import check_certificates
 from pfedgp.operator.sites import SiteWatch, read_public_key
 from pfedgp.operator.state import StateFolder
@@ -188,6 +188,19 @@ def test_what_the_database_has_from_before_a_restart_is_not_connected(tmp_path: 
     control.heard["ward-1"] = time.time() + 1
     watch._tell()
     assert said[2:] == ["ward-1 connected"]
+
+
+@pytest.mark.parametrize(
+    ("online", "changed", "heard", "said"),
+    [
+        (True, "2026-11-28T07:40:00.5+00:00", 150.0, "connected, last connected 2026-11-28T07:40:00"),
+        (True, "2026-11-28T07:40:00.5+00:00", 50.0, "not connected, last heard of 1970-01-01T00:00:50"),
+        (False, "2026-11-28T07:46:22.5+00:00", 150.0, "not connected since 2026-11-28T07:46:22 at the latest"),
+        (False, "", 0.0, "not connected"),
+    ],
+)
+def test_a_site_is_not_said_to_be_seen_after_its_death(online: bool, changed: str, heard: float, said: str) -> None:
+    assert _connection(_site(Node(1, "ward-1", online, changed, b"", heard), 100.0)) == said
 
 
 def test_one_server_on_a_state_folder(tmp_path: Path) -> None:

@@ -45,6 +45,18 @@ def test_accuracy_over_rounds(drawn: list[matplotlib.figure.Figure]) -> None:
     assert list(curve.get_xdata()) == [2, 4, 6]
     np.testing.assert_allclose(curve.get_ydata(), [50, 75, 70])
     assert (list(best.get_xdata()), list(best.get_ydata())) == ([4], [75])
+    assert [text.get_text() for text in drawn[0].axes[0].get_legend().get_texts()] == ["best: 75.0 %"]
+
+
+def test_the_axis_ends_at_100_percent_and_the_best_value_stands_beside_the_curve(
+    drawn: list[matplotlib.figure.Figure],
+) -> None:
+    accuracies = [1 - 0.5 * 0.8**r for r in range(40)]
+    accuracy_png([{"round": r, "validation_accuracy": a, "best": True} for r, a in enumerate(accuracies, start=1)])
+    axes = drawn[0].axes[0]
+    assert axes.get_ylim()[1] <= 100
+    box = axes.get_legend().get_window_extent()
+    assert not any(box.contains(*point) for point in axes.transData.transform(axes.lines[0].get_xydata()))
 
 
 def test_reliability_bars_are_the_bins(drawn: list[matplotlib.figure.Figure]) -> None:
