@@ -8,7 +8,7 @@ __all__ = ["Answering"]
 logger = logging.getLogger("pfedgp.server")
 
 # Life of the first greeting of a client that fell silent; each further one lives twice as long.
-SILENT_GREETING = 10.0
+SILENT_GREETING = 20.0
 # Failures of one client in a row after which a warning names it.
 FAILURES_TO_NAME = 3
 

@@ -25,6 +25,7 @@ class FailurePolicy:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.failed_rounds: list[dict[str, str]] = []
+        self._alone = ""  # the one client that took part in the last round
 
     def recall(self, failed_rounds: list[dict[str, str]]) -> None:
         """Take up the failed rounds of a run that goes on; one that they have ended gets its full number of tries."""
@@ -41,10 +42,26 @@ class FailurePolicy:
                 f"Round {t} had failures ({_named(failed)}) and on-failure is stop: see to these clients first."
             )
 
-    def count(self, t: int, training: Checked[TrainReply]) -> None:
-        """Note whether round t had enough good replies."""
+    def count(self, t: int, training: Checked[TrainReply], several: bool) -> None:
+        """Note whether round t had enough good replies.
+
+        Parameters
+        ----------
+        t : int
+        training : Checked
+        several : bool
+            Whether the run has several sites with data of their own, whose updates should not stand alone.
+        """
         if len(training.accepted) >= self.settings.min_results:
             self.failed_rounds = []
+            alone = next(iter(training.accepted)) if several and len(training.accepted) == 1 else ""
+            if alone and alone != self._alone:
+                logger.warning(
+                    "round %d: %s alone took part, so that the new model is its own update; min-results = 2 keeps the "
+                    "model in such rounds",
+                    *(t, alone),
+                )
+            self._alone = alone
             return
         logger.warning(
             "round %d failed with %d of %d needed replies: the model stays as it was",

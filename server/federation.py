@@ -2,11 +2,12 @@
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
 import numpy as np
+from flwr.app import Message
 from flwr.serverapp import Grid
 
 from pfedgp_core.config import Settings
@@ -25,6 +26,7 @@ from server.reporters import Reporter
 from server.roster import Roster
 from server.strategy import Evaluation, PFedGP
 from server.task_report import task_report
+from server.waiting import wait_for_returning
 
 __all__ = ["Federation"]
 
@@ -176,7 +178,8 @@ class Federation:
             else:
                 self._record(record, evaluation)
             self.failures.stop_after(t, failed)
-            self.failures.count(t, self.strategy.training.replies)
+            several = self.roster.own_data and min(len(self.roster.clients), self.settings.clients_per_round) > 1
+            self.failures.count(t, self.strategy.training.replies, several)
             self._keep(t)
             self.failures.give_up()
 
@@ -186,15 +189,19 @@ class Federation:
         config = request_config(self.settings, t, split, self.spec)
         messages = self.strategy.configure_train(t, pack_vector(self.model.vector), config, self.grid)
         self.releases.note(t, (client.name for client, _ in self.strategy.training.asked))
-        arrays, _ = self.strategy.aggregate_train(t, exchange(self.grid, messages, self.settings.round_timeout))
+        arrays, _ = self.strategy.aggregate_train(t, self._exchange(messages))
         return None if arrays is None else unpack_vector(arrays)
 
     def _evaluate(self, t: int, vector: np.ndarray, split: str) -> Evaluation:
         """Every client's personal classifier under the shared `vector`, on its own data."""
         config = request_config(self.settings, t, split, self.spec)
         messages = self.strategy.configure_evaluate(t, pack_vector(vector), config, self.grid)
-        self.strategy.aggregate_evaluate(t, exchange(self.grid, messages, self.settings.round_timeout))
+        self.strategy.aggregate_evaluate(t, self._exchange(messages))
         return self.strategy.evaluation
+
+    def _exchange(self, messages: Iterable[Message]) -> list[Message]:
+        names = {node: client.name for node, client in self.roster.by_node().items()}
+        return exchange(self.grid, list(messages), self.settings.round_timeout, names if self.roster.own_data else {})
 
     def _record(self, record: dict[str, Any], evaluation: Evaluation | None = None) -> None:
         """Add a round to the history; its model is the current one, and becomes the best where it is."""
@@ -247,7 +254,7 @@ class Federation:
 
     def _test(self, best: Model) -> dict[str, Any]:
         """The best model on every client's test data, and all final artefacts; the summary is the last of them."""
-        self.roster.refresh(self.grid)
+        wait_for_returning(self.roster, self.grid)
         test = self._evaluate(best.round, best.vector, "test")
         refuse_untested(self.roster, test, self.folder.path)
         rows, total = final_results(

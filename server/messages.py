@@ -1,8 +1,10 @@
 """Server side of the wire: requests out, and an exchange that polls fast and never waits for ever."""
 
 import json
+import logging
 import time
 from collections import deque
+from collections.abc import Mapping
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
@@ -11,10 +13,15 @@ from flwr.serverapp import Grid
 from pfedgp_core.config import Settings
 from pfedgp_core.data_spec import DataSpec
 from pfedgp_core.exchange import ARRAYS, CONFIG, ROUND, SETTINGS, SHARED, SPEC, SPLIT
+from pfedgp_core.own_samples import few
 from pfedgp_core.wire import fits, pack
 from server.object_retry import objects_until
 
 __all__ = ["Poll", "exchange", "pack_vector", "push", "request", "request_config", "unpack_vector"]
+
+logger = logging.getLogger("pfedgp.server")
+
+SILENCE = 20.0  # seconds without a reply before the log says for whom an exchange waits; then twice as long each time
 
 
 def request_config(settings: Settings, round: int = 0, split: str = "", spec: DataSpec | None = None) -> ConfigRecord:
@@ -73,31 +80,49 @@ def push(grid: Grid, messages: list[Message]) -> list[str]:
     return [message_id for message_id in grid.push_messages(messages) if message_id]
 
 
-def exchange(grid: Grid, messages: list[Message], timeout: float) -> list[Message]:
+def exchange(
+    grid: Grid, messages: list[Message], timeout: float, names: Mapping[int, str] | None = None
+) -> list[Message]:
     """Send requests and collect replies until all are there or `timeout` seconds have passed.
 
     A reply that is announced and does not come may take all of that time; what arrived meanwhile is taken nevertheless.
 
     Flower's own ``send_and_receive`` looks every three seconds in a deployment, which is most of a short round. A grid
     with an attribute ``window`` gets no more than so many requests at a time.
+
+    Parameters
+    ----------
+    grid : Grid
+    messages : list of Message
+    timeout : float
+        Seconds.
+    names : mapping of int to str, optional
+        Clients by node id. With it, a log line now and then says for whom the exchange has been waiting for long.
     """
     deadline = time.monotonic() + timeout
     waiting, window = deque(messages), getattr(grid, "window", len(messages))
-    pending: set[str] = set()
+    pending: dict[str, int] = {}  # id of a request -> its node
+    silence, silent_since = SILENCE, time.monotonic()
     replies, poll = [], Poll()
     while waiting or pending:
         over = time.monotonic() >= deadline
         batch = [] if over else [waiting.popleft() for _ in range(min(len(waiting), window - len(pending)))]
         if batch:
-            pending |= set(push(grid, batch))
+            sent = set(push(grid, batch))
+            pending |= {m.metadata.message_id: m.metadata.dst_node_id for m in batch if m.metadata.message_id in sent}
         with objects_until(deadline):
             arrived = list(grid.pull_messages(list(pending)))
         for reply in arrived:
             replies.append(reply)
-            pending.discard(reply.metadata.reply_to_message_id)
+            pending.pop(reply.metadata.reply_to_message_id, None)
             poll.news()
+            silence, silent_since = SILENCE, time.monotonic()
         if over:
             break
+        if names and pending and time.monotonic() - silent_since >= silence:
+            slow = sorted(names.get(node, f"node {node}") for node in pending.values())
+            logger.info("still waiting for %s (%.0f s)", few(slow), time.monotonic() - silent_since)
+            silence *= 2
         if pending and not (waiting and len(pending) < window):
             poll.sleep(deadline - time.monotonic())
     return replies

@@ -109,6 +109,11 @@ class Roster:
         """Number of connected nodes that were greeted for the first time and have not answered yet."""
         return len(self.connected & self._greetings.waiting - set(self.by_node()) - set(self.refusals))
 
+    def returning(self) -> list[str]:
+        """Names of clients whose node is connected and that have not answered their greeting yet."""
+        here = self.connected - set(self.refusals)
+        return [c.name for c in self.all if c.node_id in here and self.answering.awaited(c.name)]
+
     def missing(self) -> list[str]:
         """Names of known clients that are not online."""
         here = {client.name for client in self.online()}
@@ -244,11 +249,12 @@ class Roster:
         try:
             hello = read_hello(message)
         except DataError as error:
-            reason = f"{error} (its own log says more)"
+            reason, known = f"{error} (its own log says more)", self.by_node().get(node)
+            who = known.name if known else f"node {node}"
             if not message.has_error() or message.error.code in LASTING_ERRORS:
-                self._greetings.refuse(node, str(error), f"node {node} cannot take part: {reason}", BROKEN_RETRY_AFTER)
+                self._greetings.refuse(node, str(error), f"{who} cannot take part: {reason}", BROKEN_RETRY_AFTER)
             else:
-                self._greetings.put_off(node, f"node {node} cannot take part for now: {reason}", RETRY_AFTER)
+                self._greetings.put_off(node, f"{who} cannot take part for now: {reason}", RETRY_AFTER)
             return
         namesake = self.clients.get(hello.name)
         if reason := pretended(hello.name, node, self._keys, namesake):

@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 from flwr.app import Error, Message
 
+from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, DataError, NonFiniteError, PFedGPError, RunFailedError
 from pfedgp_core.exchange import CONFIG, METRICS, ROUND, TRAIN
 from server import strategy
+from server.failure_policy import FailurePolicy
+from server.reply_checks import Checked
 from tests.fakegrid import FakeGrid, Tamper
 from tests.federation_run import Run, federate, resume
 from tests.uninterrupted import MODES, SETTINGS, same, uninterrupted, without_pictures
@@ -165,3 +168,16 @@ def test_one_client_s_reply_costs_that_client_its_place_and_not_the_run(
     assert run.summary["status"] == "completed" and run.summary["accuracy"] is not None
     assert set(run.summary["failures"]) | set(run.summary["missing_clients"]) == {"client-02"}
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_a_site_whose_update_alone_is_the_model_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    def replies(*names: str) -> Checked[Any]:
+        return Checked({name: object() for name in names}, {})
+
+    policy = FailurePolicy(Settings(min_results=1))
+    for t, names in enumerate([("a", "b"), ("b",), ("b",), ("a", "b"), ("b",)], 1):
+        policy.count(t, replies(*names), several=True)
+    assert [r.getMessage()[:15] for r in caplog.records] == ["round 2: b alon", "round 5: b alon"]
+    caplog.clear()
+    policy.count(6, replies("a"), several=False)
+    assert not caplog.records

@@ -1,5 +1,6 @@
 """The exchange of messages, and what the server makes of Flower's errors."""
 
+import logging
 import subprocess
 import sys
 import time
@@ -113,3 +114,15 @@ def test_imports_stay_light(module: str, banned: tuple[str, ...]) -> None:
     code = f"import {module}, sys; print(sorted({{m.split('.')[0] for m in sys.modules}} & set({banned!r})))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_long_wait_says_for_whom(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr("server.messages.SILENCE", 0.05)
+    caplog.set_level(logging.INFO, "pfedgp")
+    grid = FakeGrid(echo, 3, lambda q, i, r: None if i == 1 else r)
+    exchange(grid, requests(grid), 0.5)
+    assert not caplog.records
+    exchange(grid, requests(grid), 0.5, {node: f"ward-{grid.index(node)}" for node in grid.get_node_ids()})
+    said = [record.getMessage() for record in caplog.records]
+    # Twice as long from line to line.
+    assert 1 <= len(said) <= 4 and all(line.startswith("still waiting for ward-1 (") for line in said)

@@ -220,6 +220,31 @@ def test_a_silent_site_costs_one_timeout_and_comes_back(
     assert "ward-b is silent" in caplog.text and "ward-b is back" in caplog.text
 
 
+@pytest.mark.parametrize("lost", [2, 10**6])
+def test_the_end_of_a_run_waits_a_while_for_a_site_that_has_just_come_back(
+    lost: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.answering.SILENT_GREETING", 0.05)
+    monkeypatch.setattr("server.greetings.GRACE", 0.0)
+    monkeypatch.setattr(waiting, "RETURN_PATIENCE", 20.0 if lost == 2 else 0.3)
+    left = {"to lose": 0}
+
+    def lose(request: Message, index: int, reply: Message) -> Message | None:
+        left["to lose"] -= index == 1
+        return None if index == 1 and left["to lose"] >= 0 else reply
+
+    grid, roster = OwnGrid(three_image_sites(tmp_path), lose), Roster(OWN)
+    roster.wait(grid)
+    waiting.wait_for_returning(roster, grid)
+    node = roster.clients["ward-b"].node_id
+    context = grid.contexts.pop(node)
+    waiting.wait_for_returning(roster, grid)  # nobody who is away is waited for
+    assert roster.missing() == ["ward-b"] and not roster.returning()
+    grid.contexts[node], left["to lose"] = context, lost
+    waiting.wait_for_returning(roster, grid)
+    assert (roster.missing(), roster.returning()) == (([], []) if lost == 2 else (["ward-b"], ["ward-b"]))
+
+
 def test_failures_in_a_row_are_named_once(caplog: pytest.LogCaptureFixture) -> None:
     roster = Roster(OWN)
     for _ in range(2):
