@@ -13,7 +13,14 @@ from server.messages import Poll
 if TYPE_CHECKING:
     from server.roster import Roster
 
-__all__ = ["BROKEN_PATIENCE", "RESUME_PATIENCE", "WAITING_LOG_INTERVAL", "wait_for_clients"]
+__all__ = [
+    "BROKEN_PATIENCE",
+    "RESUME_PATIENCE",
+    "RETURN_PATIENCE",
+    "WAITING_LOG_INTERVAL",
+    "wait_for_clients",
+    "wait_for_returning",
+]
 
 logger = logging.getLogger("pfedgp.server")
 
@@ -22,6 +29,8 @@ BROKEN_PATIENCE = 10.0
 WAITING_LOG_INTERVAL = 20.0
 # Seconds that a resumed run waits for all sites that were connected when its checkpoint was written.
 RESUME_PATIENCE = 90.0
+# Seconds that the end of a run waits for sites that are connected again and have not answered their greeting yet.
+RETURN_PATIENCE = 30.0
 SHOWN = 10  # names in a sentence
 
 
@@ -47,6 +56,17 @@ def wait_for_clients(roster: "Roster", grid: Grid) -> None:
             logger.info("waiting: %s%s; %s", _state(roster, needed), missing, _prospect(roster, needed, now - start))
             next_log = now + WAITING_LOG_INTERVAL
         poll.sleep(settings.wait_timeout)
+
+
+def wait_for_returning(roster: "Roster", grid: Grid) -> None:
+    """Refresh a roster, and give clients that have just come back some time to answer; without them it goes on."""
+    deadline, poll = time.monotonic() + min(RETURN_PATIENCE, roster.settings.wait_timeout), Poll()
+    while True:
+        roster.refresh(grid)
+        returning = roster.returning()
+        if not returning or time.monotonic() >= deadline:
+            return
+        poll.sleep(deadline - time.monotonic())
 
 
 def _needed(roster: "Roster") -> int:
