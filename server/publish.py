@@ -18,6 +18,7 @@ from flwr.serverapp import Grid
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, DataError, RunFailedError
 from pfedgp_core.exchange import ONBOARD
+from pfedgp_core.own_samples import counted
 from pfedgp_core.publication import OnboardReply, publication
 from pfedgp_core.trained_model import TrainedModel
 from server.files import explained, write_whole
@@ -252,7 +253,7 @@ class Publication:
 
     def _state(self) -> str:
         failed = len(self._rows) - len(self.onboarded)
-        return f"{len(self.onboarded)} sites onboarded, {failed} failed, {len(self._pending)} at work"
+        return f"{counted(len(self.onboarded), 'site')} onboarded, {failed} failed, {len(self._pending)} at work"
 
     def _write(self, status: str, **more: Any) -> dict[str, Any]:
         rows = sorted(self._rows.values(), key=lambda row: (row.get("client", ""), row["node"]))

@@ -18,6 +18,7 @@ from flwr.app import Context, Error, Message
 from flwr.common.constant import ErrorCode, SubStatus
 from flwr.proto.runtime_pb2 import AcquireTaskRequest, SendTaskHeartbeatRequest
 from flwr.supercore.constant import TaskType
+from flwr.supercore.inflatable.inflatable_utils import ObjectPushError
 from flwr.supercore.interceptors import (
     RuntimeTokenHttpInterceptor,
     RuntimeVersionHttpInterceptor,
@@ -30,12 +31,13 @@ from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, 
 
 from pfedgp.site.flower_waits import Waits
 from pfedgp.site.worker_process import WorkerDied, WorkerLate, WorkerProcess, WorkerUnusable
-from pfedgp_core.exchange import CONFIG, HELLO, ONBOARD, ROUND
+from pfedgp_core.exchange import CONFIG, HELLO, ONBOARD, ROUND, SPLIT
 
 __all__ = ["Agent", "time_left"]
 
 IDLE = 1.0  # seconds between two looks at a worker that waits
 TRIES = 3
+DROPPED = 30.0  # seconds for the SuperNode to be done with a reply that it has dropped
 CLOCK_DIFFERENCE = 5.0  # seconds that a SuperLink lets a node's clock be ahead
 _IN_WORDS = {HELLO: "the greeting", ONBOARD: "the publication"}
 
@@ -125,8 +127,7 @@ class Agent(threading.Thread):
         began = time.perf_counter()
         reply, context = self._answer(client, message, context, run)
         error = (reply.error.reason or "error") if reply.has_error() else ""
-        # Without a reply the SuperNode would wait for ever: where it cannot be stored, this process has to end.
-        push_message(client, reply, context)
+        taken = self._hand_over(client, reply, context)
         self._waits.reply.set()
         push_task_output(client, context, SubStatus.FAILED if error else SubStatus.COMPLETED, error)
         self._report(
@@ -136,7 +137,24 @@ class Agent(threading.Thread):
             run=str(run.run_id),
             seconds=time.perf_counter() - began,
             error=error,
+            split=_split(message),
+            taken=taken,
         )
+
+    def _hand_over(self, client: RuntimeHttpClient, reply: Message, context: Context) -> bool:
+        """Give a reply to the SuperNode; False where it was dropped, as the server no longer wanted it.
+
+        Without a reply the SuperNode would wait for ever: where it cannot be stored, this process has to end.
+        """
+        self._waits.idle.clear()
+        try:
+            push_message(client, reply, context)
+        except ObjectPushError:
+            # The SuperNode announces a reply before it has all of it, and forgets it where its run has ended.
+            if not self._waits.idle.wait(DROPPED):
+                raise
+            return False
+        return True
 
     def _answer(
         self, client: RuntimeHttpClient, message: Message, context: Context, run: Run
@@ -186,6 +204,16 @@ def _error(message: Message, code: int, reason: str) -> Message:
 
 def _round(message: Message) -> int:
     """The round that a request belongs to; 0 where it has none."""
-    config = message.content.config_records.get(CONFIG) if message.has_content() else None
-    value = None if config is None else config.get(ROUND)
+    value = _asked(message, ROUND)
     return value if isinstance(value, int) else 0
+
+
+def _split(message: Message) -> str:
+    """The part of the data that a request asks to evaluate on; empty where there is none."""
+    value = _asked(message, SPLIT)
+    return value if isinstance(value, str) else ""
+
+
+def _asked(message: Message, key: str) -> Any:
+    config = message.content.config_records.get(CONFIG) if message.has_content() else None
+    return None if config is None else config.get(key)

@@ -2,7 +2,7 @@
 
 import re
 
-__all__ = ["connected_as", "is_lost", "is_recovered", "is_refused", "plain", "warning_of_app"]
+__all__ = ["connected_as", "in_words", "is_lost", "is_recovered", "is_refused", "plain", "warning_of_app"]
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _NODE = re.compile(r"SuperNode ID: (\d+)")
@@ -33,6 +33,11 @@ def is_recovered(line: str) -> bool:
 def is_refused(line: str) -> bool:
     """Whether the line says that the server did not let this key in: not registered, or still in use."""
     return "[code: 2004]" in line
+
+
+def in_words(error: str) -> str:
+    """The line of an error, in plain words where it is a known one."""
+    return "a reply could not be handed over whole" if "ObjectPushError" in error else error
 
 
 def warning_of_app(line: str) -> str:

@@ -32,12 +32,13 @@ class Waits:
 
     Attributes
     ----------
-    connected, task, reply : threading.Event
-        The SuperNode is connected; a message waits for the agent; the agent's reply waits for the SuperNode.
+    connected, task, reply, idle : threading.Event
+        The SuperNode is connected; a message waits for the agent; the agent's reply waits for the SuperNode; the loop
+        has been without a message since the event was cleared.
     """
 
     def __init__(self) -> None:
-        self.connected, self.task, self.reply = threading.Event(), threading.Event(), threading.Event()
+        self.connected, self.task, self.reply, self.idle = (threading.Event() for _ in range(4))
         self._last = float("-inf")
 
     def __getattr__(self, name: str) -> Any:
@@ -52,6 +53,7 @@ class Waits:
             self.reply.wait(min(seconds, SHORT))
             self.reply.clear()
         else:
+            self.idle.set()
             time.sleep(min(seconds, self.pause()))
 
     def pause(self) -> float:

@@ -154,7 +154,7 @@ class Supervisor:
     def _ending(self, code: int) -> str:
         """How the SuperNode ended, in its own words where it left some."""
         errors = [line for line in self._lines if "error" in line.lower()]
-        return errors[-1] if errors else f"signal {-code}" if code < 0 else f"exit code {code}"
+        return flower_log.in_words(errors[-1]) if errors else f"signal {-code}" if code < 0 else f"exit code {code}"
 
     def _event(self, event: dict[str, Any]) -> None:
         if event["event"] == "worker":
@@ -250,6 +250,11 @@ def _task(event: dict[str, Any]) -> str:
     what = f"{event['what']}" + (f" in round {event['round']}" if event["round"] else "")
     if event["error"]:
         return f"Problem: {what} of run {event['run']} failed ({event['error']}); the log says more."
+    if not event.get("taken", True):
+        return f"The server no longer took the reply to {what} of run {event['run']}, as the run had ended."
+    if event["what"] == "evaluate" and event.get("split") == "test":
+        seconds = f"{event['seconds']:.1f} s"
+        return f"Evaluated the best model, of round {event['round']}, of run {event['run']} on test data in {seconds}."
     verb = {"train": "Trained", "evaluate": "Evaluated"}.get(event["what"])
     done = f"{verb} round {event['round']}" if verb else f"Answered {event['what']}"
     return f"{done} of run {event['run']} in {event['seconds']:.1f} s."

@@ -13,7 +13,7 @@ import time
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import flwr.supernode.start_client_internal as supernode_loop
 import pytest
@@ -26,7 +26,7 @@ from flwr.supernode.runtime import run_clientapp
 
 from client import messages
 from pfedgp.cli import main
-from pfedgp.site import flower_log, flower_waits, frames, supervisor
+from pfedgp.site import agent, flower_log, flower_waits, frames, supervisor
 from pfedgp.site.agent import time_left
 from pfedgp.site.flower_waits import LINGER, LONG, SHORT, Waits, fast_rounds_unsupported, shorten_waits
 from pfedgp.site.plan import APP, APP_ID, SitePlan
@@ -36,6 +36,7 @@ from pfedgp.site.supervisor import Supervisor
 from pfedgp.site.worker import answer
 from pfedgp.site.worker_process import WorkerDied, WorkerLate, WorkerProcess, WorkerUnusable
 from pfedgp_core.errors import ConfigError, RunFailedError
+from pfedgp_core.exchange import CONFIG, ROUND, SPLIT
 from server import object_retry
 
 # --- what the fast path needs of the installed Flower -----------------------------------------------------------------
@@ -328,6 +329,9 @@ GREETED = Heard(
 )
 STOCK = Heard("event", {"event": "stock", "reason": "Flower 1.40.0 is installed"})
 UNUSABLE = Heard("event", {"event": "unusable", "reason": "it cannot load its app (ImportError)"})
+UNSTORED = Heard(
+    "line", "flwr.supercore.inflatable.inflatable_utils.ObjectPushError: Failed to push object with ID '1'"
+)
 CONNECT, TERMINATE = Heard("line", "INFO : SuperNode ID: 77"), Heard("signal", signal.SIGTERM)
 
 
@@ -335,6 +339,12 @@ CONNECT, TERMINATE = Heard("line", "INFO : SuperNode ID: 77"), Heard("signal", s
     ("found", "lives", "shown", "ends"),
     [
         ([[], []], [[CONNECT, Heard("ended", 1)], [TERMINATE]], "exit code 1); it is started again", 0),
+        (
+            [[], []],
+            [[CONNECT, UNSTORED, Heard("ended", 1)], [TERMINATE]],
+            "ended (a reply could not be handed over whole)",
+            0,
+        ),
         ([[], []], [[CONNECT, Heard("ended", -9)], [TERMINATE]], "signal 9); it is started again", 0),
         ([[], [problem("wrong-ca", True)]], [[CONNECT, Heard("ended", 1)], [TERMINATE]], "Waiting: About wrong-ca.", 0),
         ([[problem("refused", False)]], [[TERMINATE]], "Waiting: About refused.", 0),
@@ -377,6 +387,56 @@ def test_the_operator_of_a_site_that_cannot_take_part_is_told_once(
     shown = capsys.readouterr().out
     assert shown.count("Problem: this site cannot take part: The class 'thre'") == 1
     assert shown.count("Answered the greeting of run 7 in 0.0 s.") == 2
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        ({"what": "train"}, "Trained round 5 of run 7 in 1.2 s."),
+        ({"what": "evaluate", "split": "validation"}, "Evaluated round 5 of run 7 in 1.2 s."),
+        (
+            {"what": "evaluate", "split": "test"},
+            "Evaluated the best model, of round 5, of run 7 on test data in 1.2 s.",
+        ),
+        (
+            {"what": "train", "taken": False},
+            "The server no longer took the reply to train in round 5 of run 7, as the run had ended.",
+        ),
+    ],
+)
+def test_what_a_site_did_is_a_sentence(event: dict[str, Any], said: str) -> None:
+    assert supervisor._task({"round": 5, "run": "7", "seconds": 1.23, "error": ""} | event) == said
+
+
+@pytest.mark.parametrize("dropped", [True, False])
+def test_a_reply_that_the_supernode_has_dropped_does_not_end_the_site(
+    monkeypatch: pytest.MonkeyPatch, dropped: bool
+) -> None:
+    waits, told = Waits(), list[dict[str, Any]]()
+    message = Message(RecordDict({CONFIG: ConfigRecord({ROUND: 5, SPLIT: "test"})}), 1, "train")
+
+    def push(*_: Any) -> None:
+        if dropped:
+            waits.sleep(3)  # the loop's, once it is done with the reply
+        raise inflatable_utils.ObjectPushError("object", 1, "session")
+
+    run = SimpleNamespace(run_id=7, fab_id="app", fab_version="1")
+    context = Context(7, 1, {}, RecordDict(), {})
+    monkeypatch.setattr(agent, "pull_task_input", lambda client: (message, context, run, None))
+    monkeypatch.setattr(agent, "push_message", push)
+    monkeypatch.setattr(agent, "push_task_output", lambda *_: None)
+    monkeypatch.setattr(agent, "DROPPED", 0.05)
+    worker = SimpleNamespace(call=lambda given, *_: (Message(RecordDict(), reply_to=given[0]), context))
+    served = agent.Agent(
+        *("127.0.0.1:1", b"x" * 32, cast(WorkerProcess, worker), waits, "app:1"),
+        lambda kind, **fields: told.append(fields),
+    )
+    if dropped:
+        served._serve(cast(Any, None))
+        assert (told[0]["taken"], told[0]["split"]) == (False, "test")
+    else:
+        with pytest.raises(inflatable_utils.ObjectPushError):
+            served._serve(cast(Any, None))
 
 
 def test_a_warning_of_the_app_is_known_by_the_form_of_its_log(
