@@ -3,9 +3,10 @@
     python experiments/after_training.py --out /tmp/after-training [--seeds 0 1 2] [--unseen 2 6]
 
 For every seed and number of unseen clients: ``pfedgp simulate``, then for each unseen client ``export-client``,
-``onboard`` on its training part, ``predict`` on its test part, at temperature 1 and at the model's, and both kinds of
-``certify``; ``report`` at the end. A further run per seed trains all 20 clients, so that the unseen ones are compared
-with themselves as participants, too. Runs that are in the folder already are used; sites are made anew.
+``onboard`` on its training part, ``predict`` on its test part, and both kinds of ``certify``; ``report`` at the end.
+Predictions are at temperature 1, at the one with the smallest ECE on the run's validation data and at the model's. A
+further run per seed trains all 20 clients, so that the unseen ones are compared with themselves as participants, too.
+Runs that are in the folder already are used; sites are made anew.
 
 Prints markdown tables. Everything is at the project's defaults. Onboarding is measured twice: as a command from the
 shell (wall, CPU), and once more in this process, where torch is loaded already (CPU).
@@ -45,6 +46,7 @@ class Onboarded:
     seed: int
     train: int
     tested: MetricSums
+    at_lowest_ece: MetricSums
     at_temperature: MetricSums
     as_participant: MetricSums
     wall: float
@@ -94,12 +96,14 @@ def onboard(run: Path, work: Path, name: str, seed: int, as_participant: MetricS
     here(*arguments, work / f"again-{name}")
     cpu = time.process_time() - cpu
     tested = predict(site, data / "test.npz", work / f"{name}.csv", "--temperature", 1)
+    lowest = json.loads((run / "calibration.json").read_text())["temperature"]
+    at_lowest_ece = predict(site, data / "test.npz", work / f"{name}-at-lowest-ece.csv", "--temperature", lowest)
     at_temperature = predict(site, data / "test.npz", work / f"{name}-at-temperature.csv")
     certificate = json.loads(here("certify", "--site", site, "--unseen", "--json"))
     held_out = json.loads(
         here("certify", "--site", site, "--method", "held-out", "--data", data / "test.npz", "--json")
     )
-    sums = (tested, at_temperature, as_participant)
+    sums = (tested, at_lowest_ece, at_temperature, as_participant)
     return Onboarded(name, seed, certificate["n"], *sums, wall, command_cpu, cpu, certificate, held_out)
 
 
@@ -132,16 +136,15 @@ def accuracy_row(label: str, trained: Iterable[MetricSums], onboarded: list[Onbo
 
 
 def temperature_row(label: str, run: Path, onboarded: list[Onboarded]) -> list[str]:
-    """Calibration at temperature 1 and at the run's: the participants, pooled, and the unseen clients, pooled."""
+    """Calibration at temperature 1, the run's and the model's: participants, pooled, and unseen clients, pooled."""
     record = json.loads((run / "calibration.json").read_text())
     at = {each["temperature"]: MetricSums.from_dict(each["test"]) for each in record["temperatures"]}
-    cells = [label, f"{record['temperature']:g}"]
-    for sums in (
-        (at[1.0], at[record["temperature"]]),
-        (_pool(o.tested for o in onboarded), _pool(o.at_temperature for o in onboarded)),
-    ):
-        before, after = (summarise(each) for each in sums)
-        cells += [f"{before[key]:.3f} / {after[key]:.3f}" for key in ("ece", "nll")]
+    lowest, model = record["temperature"], record["model_temperature"]
+    cells = [label, f"{lowest:g}, {model:g}"]
+    groups = (o.tested for o in onboarded), (o.at_lowest_ece for o in onboarded), (o.at_temperature for o in onboarded)
+    for sums in ([at[t] for t in (1.0, lowest, model)], [_pool(group) for group in groups]):
+        found = [summarise(each) for each in sums]
+        cells += [" / ".join(f"{each[key]:.3f}" for each in found) for key in ("ece", "nll")]
     return cells
 
 
@@ -202,7 +205,8 @@ def main() -> None:
     header = ["", "trained", "never seen", "same clients as participants", "never seen - trained, points"]
     header += ["never seen - as participants", "one sample, points", "ECE (same order)", "NLL (same order)"]
     print(table(header, accuracies))
-    header = ["", "temperature", "trained: ECE at 1 / at it", "trained: NLL", "never seen: ECE", "never seen: NLL"]
+    header = ["", "lowest ECE, model", "trained: ECE at 1 / lowest ECE / model", "trained: NLL", "never seen: ECE"]
+    header += ["never seen: NLL"]
     print(table(header, temperatures))
     header = ["seed", "client", "samples", "deployed <= %", "wrong probability <= %", "Gibbs <= %", "Gibbs vote <= %"]
     print(table([*header, "test errors", "held-out: deployed <= %"], certificates))

@@ -3,6 +3,8 @@
 A temperature has to be chosen on validation data of the whole federation, and no prediction may leave a client. So
 each client sums the bins of both splits at every temperature of the grid; sums can be added, and the server picks from
 them what the pooled predictions themselves would have given.
+
+Two rules pick: the paper's, the smallest ECE, and a prudent one for the temperature that goes with the model.
 """
 
 from collections import Counter
@@ -23,12 +25,14 @@ __all__ = [
     "confusion_counts",
     "is_temperature",
     "lowest_ece",
+    "prudent_temperature",
     "temperature_sums",
 ]
 
 Confusion = tuple[tuple[int, int, int], ...]
 _SPLITS = ("validation", "test")
 TEMPERATURE_LIMITS = (0.01, 10_000.0)  # ten times beyond both ends of the grid
+_FEWEST = 10  # of fewer samples a single one moves the accuracy by more than ten points
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,44 @@ def lowest_ece(sums: Sequence[MetricSums]) -> float | None:
         return None
     errors = [summarise(at)["ece"] for at in sums]
     return TEMPERATURE_GRID[int(np.argmin(np.array(errors, dtype=float)))]
+
+
+def prudent_temperature(sums: Sequence[MetricSums]) -> float | None:
+    """Return the temperature that is to go with the model; None without a sample.
+
+    Where all of few samples are right, the smallest ECE is at the sharpest temperature, and the first mistake at a new
+    site costs more NLL than all right answers gain. So this rule takes the smallest ECE, of equals the nearest to 1,
+    only of the temperatures from 1 to the first of the grid whose mean confidence is at most the accuracy by the rule
+    of succession, (correct + 1) / (n + 2). That one is below 1 for a classifier that is too cautious; the rule then
+    never goes beyond it. It is above 1 for one that is too sure of itself, and the grid's last where no confidence is
+    so low; temperatures before it stay allowed, because the next step of the coarse grid may be the larger error.
+
+    Samples whose confidence no temperature changes, as at a site with a single class, say nothing about it and are left
+    out. With fewer than ten others the posterior stays as it is, at temperature 1.
+
+    Parameters
+    ----------
+    sums : sequence of MetricSums
+        Of the pooled validation data, one for each temperature of ``TEMPERATURE_GRID``.
+    """
+    if not sums[0].n:
+        return None
+    # At the flattest temperature only a confidence that is 1 at all temperatures is still in the last bin.
+    flattest = sums[-1]
+    n = flattest.n - int(flattest.bin_count[-1])
+    if n < _FEWEST:
+        return 1.0
+    right = np.array([at.bin_correct for at in sums])
+    confidence = np.array([at.bin_confidence for at in sums])
+    right[:, -1] -= flattest.bin_correct[-1]
+    confidence[:, -1] -= flattest.bin_confidence[-1]
+    one = TEMPERATURE_GRID.index(1.0)
+    at_most = (right[one].sum() + 1) / (n + 2)
+    low_enough = np.flatnonzero(confidence.sum(axis=1) / n <= at_most)
+    end = int(low_enough[0]) if len(low_enough) else len(TEMPERATURE_GRID) - 1
+    outwards = 1 if end >= one else -1
+    errors = np.abs(right - confidence).sum(axis=1)
+    return TEMPERATURE_GRID[min(range(one, end + outwards, outwards), key=errors.__getitem__)]
 
 
 def is_temperature(value: object) -> bool:

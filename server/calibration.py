@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pfedgp_core.calibration import CalibrationSums, lowest_ece
-from pfedgp_core.metrics import TEMPERATURE_GRID, summarise
+from pfedgp_core.calibration import CalibrationSums, lowest_ece, prudent_temperature
+from pfedgp_core.metrics import TEMPERATURE_GRID, MetricSums, summarise
 from server.strategy import Evaluation
 
 __all__ = ["calibration_record", "temperature_results"]
@@ -15,7 +15,7 @@ def calibration_record(test: Evaluation, class_names: Sequence[str]) -> dict[str
 
     ``pooled`` and ``clients`` hold the sums of the test data at temperature 1, bin by bin: number of samples, sum of
     their confidences, number of correct ones. ``temperature`` is the one with the smallest ECE on the pooled validation
-    data of the tested clients; None where there are none.
+    data of the tested clients, ``model_temperature`` the one that goes with the model; None where there are none.
     """
     replies = {name: accepted.reply for name, accepted in test.replies.accepted.items()}
     extras = [reply.calibration for reply in replies.values() if reply.calibration is not None]
@@ -25,6 +25,7 @@ def calibration_record(test: Evaluation, class_names: Sequence[str]) -> dict[str
     return {
         "split": "test",
         "temperature": lowest_ece(total.validation),
+        "model_temperature": prudent_temperature(total.validation),
         "pooled": test.pooled.to_dict(),
         "clients": {name: reply.sums.to_dict() for name, reply in replies.items()},
         "temperatures": [
@@ -36,12 +37,27 @@ def calibration_record(test: Evaluation, class_names: Sequence[str]) -> dict[str
     }
 
 
-def temperature_results(test: Evaluation) -> dict[str, float | None]:
-    """Return what the summary says about temperature: the chosen one, and the test ECE at it; nothing in regression."""
+def temperature_results(test: Evaluation) -> dict[str, float | int | None]:
+    """Return what the summary says about temperature; nothing in regression.
+
+    ``temperature`` by the paper's rule and the test ECE at it, ``model_temperature`` by the prudent rule with test ECE
+    and NLL at it, and the number of validation samples that both were chosen on.
+    """
     extras = [a.reply.calibration for a in test.replies.accepted.values() if a.reply.calibration is not None]
     if not extras:
         return {}
     total = sum(extras, CalibrationSums.zero())
-    chosen = lowest_ece(total.validation)
-    ece = None if chosen is None else summarise(total.test[TEMPERATURE_GRID.index(chosen)])["ece"]
-    return {"temperature": chosen, "ece_at_temperature": ece}
+    chosen, prudent = lowest_ece(total.validation), prudent_temperature(total.validation)
+    return {
+        "temperature": chosen,
+        "ece_at_temperature": _tested(total, chosen)["ece"],
+        "model_temperature": prudent,
+        "ece_at_model_temperature": _tested(total, prudent)["ece"],
+        "nll_at_model_temperature": _tested(total, prudent)["nll"],
+        "validation_samples": total.validation[0].n,
+    }
+
+
+def _tested(total: CalibrationSums, temperature: float | None) -> dict[str, float | int | None]:
+    at = MetricSums.zero() if temperature is None else total.test[TEMPERATURE_GRID.index(temperature)]
+    return summarise(at)

@@ -101,7 +101,7 @@ def final_results(
     total = summary(settings, roster, test, history, best.round, score, missing, elapsed())
     found = temperature_results(test)
     if found:
-        about = (settings, roster, spec, test.report, found["temperature"])
+        about = (settings, roster, spec, test.report, found["model_temperature"])
         folder.save_model("best", best.vector, model_meta(best, *about))
         if np.array_equal(final.vector, best.vector):
             folder.save_model("final", final.vector, model_meta(final, *about))

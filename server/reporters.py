@@ -10,7 +10,7 @@ from pfedgp_core.config import Settings
 __all__ = ["Guarded", "Reporter", "client_measures", "pooled_measures"]
 
 # Numbers of the summary that say nothing about the test data.
-_NO_MEASURE = {"seconds", "gp_share", "network_share", "temperature"}
+_NO_MEASURE = {"seconds", "gp_share", "network_share", "temperature", "model_temperature"}
 _log = logging.getLogger("pfedgp")
 
 

@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 from pfedgp_core.config import Settings
 from server.reporters import Reporter
-from server.wording import duration, number, percent, shortened, size
+from server.wording import doubt_of, duration, number, percent, shortened, size
 
 __all__ = ["ConsoleReporter"]
 
@@ -100,8 +100,8 @@ class ConsoleReporter(Reporter):
         if events:
             self._print("counters: " + ", ".join(f"{name} {count}" for name, count in events.items()))
         self._print("")
-        for start, numbers in zip(("federated", ""), _federated(summary), strict=False):
-            self._print(f"{start:<11}{numbers}")
+        for i, numbers in enumerate(_federated(summary)):
+            self._print(f"{'' if i else 'federated':<11}{numbers}")
         self._print(
             f"           {summary.get('status', 'ended')} after {summary.get('rounds', 0)} rounds, "
             f"{summary.get('clients', len(rows))} clients, best round {_text(summary.get('best_round'))}, "
@@ -143,8 +143,7 @@ def _federated(summary: Mapping[str, Any]) -> list[str]:
         numbers = "  ".join(f"{name} {number(summary.get(name))}" for name in ("ece", "mce", "nll", "brier"))
         lines = [f"accuracy {percent(summary.get('accuracy'))}  {numbers}"]
         if summary.get("temperature") is not None:
-            ece = number(summary.get("ece_at_temperature"))
-            lines.append(f"at temperature {summary['temperature']:g}, the best on validation data: ece {ece}")
+            lines += _temperatures(summary)
         return lines
     numbers = "  ".join(f"{name} {number(summary[name])}" for name in ("rmse", "mae", "nll", "r2"))
     means = f"rmse {number(summary['baseline_rmse'])}  r2 {number(summary['baseline_r2'])}"
@@ -152,6 +151,22 @@ def _federated(summary: Mapping[str, Any]) -> list[str]:
         f"{numbers}  95 % intervals hold {percent(summary['coverage'])}",
         f"clients' training means alone: {means}",
     ]
+
+
+def _temperatures(summary: Mapping[str, Any]) -> list[str]:
+    """The paper's choice and the model's, and what the model's does to the test NLL."""
+    doubt = doubt_of(summary["temperature"], summary.get("validation_samples"))
+    lines = [
+        f"smallest validation ece at temperature {summary['temperature']:g}{f' ({doubt})' if doubt else ''}: "
+        f"test ece {number(summary.get('ece_at_temperature'))}"
+    ]
+    if summary.get("model_temperature") is not None:
+        lines.append(
+            f"at the model's temperature {summary['model_temperature']:g}: "
+            f"ece {number(summary.get('ece_at_model_temperature'))}  "
+            f"nll {number(summary.get('nll_at_model_temperature'))} (at temperature 1: {number(summary.get('nll'))})"
+        )
+    return lines
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,8 +1,11 @@
 """How numbers read in tables and log lines; ``n/a`` stands for a number that does not exist."""
 
-__all__ = ["duration", "is_share", "measure", "number", "percent", "shortened", "size", "title"]
+from pfedgp_core.metrics import TEMPERATURE_GRID
+
+__all__ = ["doubt_of", "duration", "is_share", "measure", "number", "percent", "shortened", "size", "title"]
 
 MISSING = "n/a"
+_FEW = 100  # validation samples, below which one of them decides between temperatures
 _TITLES = {
     "name": "client",
     "n_train": "train",
@@ -64,6 +67,14 @@ def shortened(text: str, width: int) -> str:
     """On one line, at most `width` characters."""
     line = " ".join(str(text).split())
     return line if len(line) <= width else line[: width - 3] + "..."
+
+
+def doubt_of(temperature: float, samples: int | None) -> str:
+    """Why the temperature with the smallest ECE may be an accident of `samples` validation samples; mostly empty."""
+    reasons = ["the grid's edge"] if temperature in (TEMPERATURE_GRID[0], TEMPERATURE_GRID[-1]) else []
+    if samples is not None and samples < _FEW:
+        reasons.append(f"only {samples} validation {'sample' if samples == 1 else 'samples'}")
+    return ", ".join(reasons)
 
 
 def title(key: str) -> str:

@@ -76,7 +76,7 @@ def probabilities(rows: list[dict[str, str]]) -> np.ndarray:
 
 
 def test_predictions_are_at_the_temperature_that_the_run_chose(run: Run, predict: Predict, here: Path) -> None:
-    chosen = run.summary["temperature"]
+    chosen = run.summary["model_temperature"]
     assert chosen in TEMPERATURE_GRID and chosen != 1  # or this test would show nothing
     rows, said = predict("--min-confidence", "0.9")
     raw, said_raw = predict("--min-confidence", "0.9", "--temperature", "1")
@@ -99,9 +99,9 @@ def test_predictions_are_at_the_temperature_that_the_run_chose(run: Run, predict
 def test_onboarding_keeps_it_in_the_site_and_says_so(
     run: Run, here: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    chosen = run.summary["temperature"]
+    chosen = run.summary["model_temperature"]
     assert onboard(run.path / "best", tmp_path / "site", here) == 0
-    assert f"temperature {chosen:g}, " in capsys.readouterr().out
+    assert f", temperature {chosen:g}, " in capsys.readouterr().out
     assert json.loads((tmp_path / "site" / DESCRIPTION).read_text())["temperature"] == chosen
 
 
@@ -119,12 +119,12 @@ def test_a_model_without_one_is_at_temperature_one(
 ) -> None:
     old = without_temperature(run, tmp_path / "old")
     assert onboard(old, here / "old-site", here) == 0
-    assert "temperature 1, " in capsys.readouterr().out
+    assert "temperature 1 (none was chosen for this model), " in capsys.readouterr().out
     rows, said = predict(site="old-site")
     assert "at temperature 1," in said
     assert rows == predict("--temperature", "1")[0]
     assert onboard(run.path / "best", here / "old-site", here, "--refresh") == 0
-    assert f"The temperature changed (1 to {run.summary['temperature']:g})." in capsys.readouterr().out
+    assert f"The temperature changed (1 to {run.summary['model_temperature']:g})." in capsys.readouterr().out
     assert predict(site="old-site")[0] == predict()[0]
 
 

@@ -52,7 +52,7 @@ def main(args: argparse.Namespace) -> int:
     from client.onboard import Onboarding
 
     began = time.perf_counter()
-    model = None if args.model is None else read_model(args.model)
+    model, unchosen = (None, False) if args.model is None else _read(args.model)
     onboarding = Onboarding(out, args.name, args.resize, args.label_column)
     paths = [path.expanduser() for path in ([args.data] if args.data else []) + args.add]
     if args.refresh:
@@ -62,7 +62,7 @@ def main(args: argparse.Namespace) -> int:
     else:
         assert model is not None  # _check
         outcome = onboarding.create(model, paths)
-    _show(outcome, out, time.perf_counter() - began)
+    _show(outcome, out, unchosen, time.perf_counter() - began)
     return 0
 
 
@@ -74,10 +74,16 @@ def read_model(path: Path) -> "TrainedModel":
     ArtefactError
         There is no model, it is damaged, or does not say what it is for.
     """
+    return _read(path)[0]
+
+
+def _read(path: Path) -> tuple["TrainedModel", bool]:
+    """The model, and whether it came without a temperature."""
     from pfedgp_core.trained_model import TrainedModel
     from server.model_file import load_model
 
-    return TrainedModel.from_artefact(*load_model(path.expanduser()))
+    vector, meta = load_model(path.expanduser())
+    return TrainedModel.from_artefact(vector, meta), "temperature" not in meta
 
 
 def _check(args: argparse.Namespace, out: Path) -> None:
@@ -91,7 +97,7 @@ def _check(args: argparse.Namespace, out: Path) -> None:
         raise ConfigError(f"A new site {out} needs a trained model: give the folder best of a run with --model.")
 
 
-def _show(outcome: "Outcome", out: Path, seconds: float) -> None:
+def _show(outcome: "Outcome", out: Path, unchosen: bool, seconds: float) -> None:
     site = outcome.site
     for sentence in (*outcome.changes, *outcome.notes):
         print(sentence)
@@ -99,8 +105,9 @@ def _show(outcome: "Outcome", out: Path, seconds: float) -> None:
         print(f"The site {site.name} in {out} stays as it is.")
         return
     counts = ", ".join(f"{name}: {n}" for name, n in site.samples.counts(site.model.class_names).items())
+    temperature = f"{site.model.temperature:g}{' (none was chosen for this model)' if unchosen else ''}"
     print(
         f"Site {site.name}: {len(site.samples)} samples ({counts}), model {site.model.sha256[:12]}, "
-        f"temperature {site.model.temperature:g}, {seconds:.1f} s"
+        f"temperature {temperature}, {seconds:.1f} s"
     )
     print(f"Saved in {out}. Predict with: pfedgp predict --site {out} --data PATH --out predictions.csv")

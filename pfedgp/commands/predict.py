@@ -7,10 +7,11 @@
 ``p:CLASS``
     Probability of each class of the site at the model's temperature, or that of ``--temperature``; a row sums to 1.
 ``entropy``, ``epistemic``, ``aleatoric``
-    Uncertainty of the posterior in nats: in all, what more data of the site could remove, and what would stay
-    (`uncertainty`). The same at any temperature, as ``predicted`` is.
+    Uncertainty of the posterior (temperature 1) in nats: in all, what more data of the site could remove, and what
+    would stay (`uncertainty`). The same at any temperature, as ``predicted`` is.
 ``abstain``
-    1 where the largest of these probabilities is below ``--min-confidence``, else 0.
+    1 where the largest of these probabilities is below ``--min-confidence``, else 0. Samples of classes that the site
+    has never seen are flagged better with ``--temperature 1``.
 """
 
 import argparse
@@ -40,7 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", metavar="FILE", required=True, help="CSV file to write, or - for the standard output")
     parser.add_argument(
-        "--min-confidence", type=float, metavar="P", help="flag rows whose largest probability is lower (0 to 1)"
+        "--min-confidence",
+        type=float,
+        metavar="P",
+        help="flag rows whose largest probability is lower (0 to 1): probabilities are at the model's temperature, "
+        "classes that the site has never seen are flagged better at --temperature 1, and the uncertainty columns are "
+        "those of the posterior (temperature 1)",
     )
     parser.add_argument(
         "--temperature",

@@ -18,14 +18,16 @@ from server.report.tables import (
     temperature_table,
     value_table,
 )
-from server.wording import MISSING, duration, measure, number, percent, size, title
+from server.wording import MISSING, doubt_of, duration, measure, number, percent, size, title
 
 __all__ = ["MOST_DIAGRAMS", "page", "round_figures"]
 
 MOST_DIAGRAMS = 120  # of clients in the page; the table and calibration.json have them all
 _CARDS = (
     *("accuracy", "rmse", "standard_rmse", "baseline_rmse", "mae", "r2", "baseline_r2", "coverage"),
-    *("ece", "mce", "brier", "nll", "temperature", "ece_at_temperature"),
+    *("ece", "mce", "brier", "nll"),
+    *("temperature", "ece_at_temperature"),
+    *("model_temperature", "ece_at_model_temperature", "nll_at_model_temperature"),
 )
 
 
@@ -151,13 +153,21 @@ def _calibration(run: RunFiles) -> str:
 def _temperature_text(run: RunFiles) -> str:
     calibration = run.calibration
     assert calibration is not None
-    if calibration.temperature is None:
+    chosen, model = calibration.temperature, calibration.model_temperature
+    if chosen is None or model is None:
         return "<p>There are no validation data, so no temperature was chosen.</p>"
-    test = {t: summarise(sums)["ece"] for t, _, sums in calibration.temperatures}
+    test = {t: summarise(sums) for t, _, sums in calibration.temperatures}
+    samples = max((validation.n for _, validation, _ in calibration.temperatures), default=None)
+    doubt = doubt_of(chosen, samples)
+    measured = ", ".join(
+        f"{number(numbers.get('ece'))} and {number(numbers.get('nll'))} at temperature {t:g}"
+        for t, numbers in {t: test.get(t, {}) for t in (1.0, chosen, model)}.items()
+    )
+    why = escape(f" ({doubt})") if doubt else ""
     return (
-        f"<p>On the pooled validation data, temperature {calibration.temperature:g} has the smallest ECE. On the test "
-        f"data ECE is {number(test.get(1.0))} at temperature 1, and {number(test.get(calibration.temperature))} at "
-        f"temperature {calibration.temperature:g}. All other numbers of this page are at temperature 1.</p>"
+        f"<p>On the pooled validation data, temperature {chosen:g} has the smallest ECE{why}; the model's temperature, "
+        f"by a more prudent rule, is {model:g}. On the test data ECE and NLL are {measured}. All other numbers of this "
+        "page are at temperature 1.</p>"
     )
 
 
@@ -215,7 +225,7 @@ def _diagram_text(sums: Any) -> str:
 
 
 def _card(key: str, value: Any) -> str:
-    if key == "temperature":
+    if key in ("temperature", "model_temperature"):
         return MISSING if value is None else f"{value:g}"
     return measure(key, value) if value is None or isinstance(value, int | float) else str(value)
 

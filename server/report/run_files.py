@@ -26,7 +26,8 @@ class Calibration:
     pooled: MetricSums
     clients: dict[str, MetricSums]
     temperatures: list[tuple[float, MetricSums, MetricSums]]  # temperature, validation, test
-    temperature: float | None
+    temperature: float | None  # of the smallest ECE on validation data
+    model_temperature: float | None
     class_names: list[str]
     confusion: Confusion
 
@@ -38,7 +39,9 @@ class Calibration:
             read(content["pooled"]),
             {str(name): read(sums) for name, sums in content["clients"].items()},
             [(float(t["temperature"]), read(t["validation"]), read(t["test"])) for t in content["temperatures"]],
-            None if content["temperature"] is None else float(content["temperature"]),
+            _optional(content["temperature"]),
+            # Runs of former versions gave the one temperature to the model.
+            _optional(content.get("model_temperature", content["temperature"])),
             [str(name) for name in content["class_names"]],
             tuple((int(true), int(predicted), int(n)) for true, predicted, n in content["confusion"]),
         )
@@ -122,6 +125,10 @@ def as_number(text: str | None) -> float | None:
     except ValueError:
         return None
     return value if math.isfinite(value) else None
+
+
+def _optional(value: Any) -> float | None:
+    return None if value is None else float(value)
 
 
 def _json(path: Path, kind: type) -> Any:

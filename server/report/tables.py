@@ -41,7 +41,7 @@ def certificate_table(certificates: Sequence[Mapping[str, Any]]) -> str:
 
 
 def temperature_table(calibration: Calibration) -> str:
-    """Calibration at each temperature of the grid, pooled; the chosen temperature is marked."""
+    """Calibration at each temperature of the grid, pooled; the two that were chosen are marked."""
     body = []
     for t, validation, test in calibration.temperatures:
         numbers = summarise(test)
@@ -49,8 +49,15 @@ def temperature_table(calibration: Calibration) -> str:
             _cell(number(summarise(validation)["ece"])),
             *(_cell(number(numbers[m])) for m in ("ece", "mce", "nll")),
         ]
-        chosen = t == calibration.temperature
-        body.append([_cell(f"{t:g}" + (" (chosen)" if chosen else ""), header=True), *cells])
+        marks = [
+            mark
+            for mark, chosen in (
+                ("smallest ECE", calibration.temperature),
+                ("the model's", calibration.model_temperature),
+            )
+            if t == chosen
+        ]
+        body.append([_cell(f"{t:g}" + (f" ({', '.join(marks)})" if marks else ""), header=True), *cells])
     columns = ["temperature", "validation_ece", "test_ece", "test_mce", "test_nll"]
     return _table("Calibration by temperature, pooled over all clients", columns, body)
 

@@ -92,7 +92,8 @@ def classification_run(path: Path, names: tuple[str, ...] = ("ward-1", EVIL), cl
         writer.writerow(["silent", "0;2", 40, 20, "n/a", "n/a", "n/a", "n/a"])
     calibration = {
         "split": "test",
-        "temperature": 0.5,
+        "temperature": 0.1,
+        "model_temperature": 0.5,
         "pooled": pooled.to_dict(),
         "clients": {name: s.to_dict() for name, s in sums.items()},
         "temperatures": [
@@ -102,7 +103,8 @@ def classification_run(path: Path, names: tuple[str, ...] = ("ward-1", EVIL), cl
         "confusion": [[0, 0, 30], [1, 0, 4], [1, 1, 6]],
     }
     (path / "calibration.json").write_text(json.dumps(calibration))
-    summary = {"status": "completed", "accuracy": 0.75, "ece": 0.1, "temperature": 0.5, "seconds": 3.0, "clients": 3}
+    summary = {"status": "completed", "accuracy": 0.75, "ece": 0.1, "seconds": 3.0, "clients": 3}
+    summary |= {"temperature": 0.1, "model_temperature": 0.5, "nll_at_model_temperature": 0.4321}
     (path / "summary.json").write_text(json.dumps(summary))
     return path
 
@@ -158,10 +160,23 @@ def test_every_part_is_reachable_without_sight_or_mouse(page: Page) -> None:
 
 def test_the_page_tells_the_numbers(page: Page) -> None:
     said = " ".join(page.words)
-    for text in ("75.0 %", "3.0 MB", "1.0 MB", "temperature 0.5 has the smallest ECE", "digits, full GP, 3 clients"):
+    for text in ("75.0 %", "3.0 MB", "1.0 MB", "digits, full GP, 3 clients"):
         assert text in said
     assert "seed 7" in said and "(default 0)" in said  # a changed setting is told from a default
-    assert "jitter added" in said and "0.5 (chosen)" in said and "n/a" in said
+    assert "jitter added" in said and "n/a" in said
+    assert "temperature 0.1 has the smallest ECE (the grid's edge, only 40 validation samples);" in said
+    assert "the model's temperature, by a more prudent rule, is 0.5." in said
+    assert re.search(r"ECE and NLL are 0\.\d+ and \d\.\d+ at temperature 1, .* at temperature 0\.1, .* 0\.5\.", said)
+    assert "0.1 (smallest ECE)" in said and "0.5 (the model's)" in said
+    assert "Model temperature 0.5" in said and "0.432" in said
+
+
+def test_a_former_run_has_one_temperature(run: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(run, tmp_path / "run")
+    calibration = json.loads((copy / "calibration.json").read_text())
+    del calibration["model_temperature"]
+    (copy / "calibration.json").write_text(json.dumps(calibration))
+    assert "0.1 (smallest ECE, the model's)" in Page(write_report(copy).read_text()).words
 
 
 def test_the_worst_clients_come_first(run: Path) -> None:

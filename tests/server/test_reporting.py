@@ -136,9 +136,45 @@ def test_prints_to_the_present_standard_output(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out.startswith("pFedGP\n")
 
 
-def test_a_chosen_temperature_has_a_line_of_its_own(reporter: ConsoleReporter, out: io.StringIO) -> None:
-    reporter.finish([ROW], SUMMARY | {"temperature": 0.2, "ece_at_temperature": 0.0104}, Path("/runs/a"))
-    assert "           at temperature 0.2, the best on validation data: ece 0.010\n" in out.getvalue()
+TEMPERATURES = {
+    "temperature": 0.2,
+    "ece_at_temperature": 0.0104,
+    "model_temperature": 0.5,
+    "ece_at_model_temperature": 0.03,
+    "nll_at_model_temperature": 0.2,
+    "validation_samples": 100,
+}
+
+
+def test_temperatures_have_lines_of_their_own(reporter: ConsoleReporter, out: io.StringIO) -> None:
+    reporter.finish([ROW], SUMMARY | TEMPERATURES, Path("/runs/a"))
+    assert (
+        "           smallest validation ece at temperature 0.2: test ece 0.010\n"
+        "           at the model's temperature 0.5: ece 0.030  nll 0.200 (at temperature 1: 0.100)\n"
+    ) in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("temperature", "samples", "doubt"),
+    [
+        (0.1, 100, "0.1 (the grid's edge):"),
+        (1000.0, 100, "1000 (the grid's edge):"),
+        (0.2, 99, "0.2 (only 99 validation samples):"),
+        (0.1, 1, "0.1 (the grid's edge, only 1 validation sample):"),
+    ],
+)
+def test_a_doubtful_choice_says_why(
+    temperature: float, samples: int, doubt: str, reporter: ConsoleReporter, out: io.StringIO
+) -> None:
+    doubtful = {"temperature": temperature, "validation_samples": samples}
+    reporter.finish([ROW], SUMMARY | TEMPERATURES | doubtful, Path("/runs/a"))
+    assert f"smallest validation ece at temperature {doubt} test ece 0.010\n" in out.getvalue()
+
+
+def test_without_validation_data_no_temperature_is_told(reporter: ConsoleReporter, out: io.StringIO) -> None:
+    nothing = dict.fromkeys(TEMPERATURES) | {"validation_samples": 0}
+    reporter.finish([ROW], SUMMARY | nothing, Path("/runs/a"))
+    assert "temperature" not in out.getvalue()
 
 
 def test_no_name_gives_an_order_to_the_terminal(reporter: ConsoleReporter, out: io.StringIO) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from flwr.app import Message
 
+from pfedgp_core.calibration import prudent_temperature
 from pfedgp_core.exchange import CONFIG, SPLIT
 from pfedgp_core.metrics import MetricSums, summarise
 from server.model_file import load_model, save_model
@@ -55,10 +56,17 @@ def test_the_temperature_is_chosen_on_validation_data(run: Run, record: dict) ->
     assert record["temperature"] == run.summary["temperature"] == chosen
     assert run.summary["ece_at_temperature"] == test[chosen]["ece"]
     assert run.summary["ece"] == pytest.approx(test[1.0]["ece"])
+    pooled = [MetricSums.from_dict(t["validation"]) for t in record["temperatures"]]
+    prudent = prudent_temperature(pooled)
+    assert prudent is not None and record["model_temperature"] == run.summary["model_temperature"] == prudent
+    assert run.summary["ece_at_model_temperature"] == test[prudent]["ece"]
+    assert run.summary["nll_at_model_temperature"] == test[prudent]["nll"]
+    assert run.summary["validation_samples"] == pooled[0].n > 0
 
 
 def test_the_models_that_it_was_chosen_for_carry_it(run: Run, tmp_path: Path) -> None:
-    chosen = run.summary["temperature"]
+    chosen = run.summary["model_temperature"]
+    assert chosen not in (1, run.summary["temperature"])  # or this test could not tell which one it is
     assert run.summary["best_round"] == load_model(run.path / "final")[1]["round"]
     for which in ("best", "final"):
         assert load_model(run.path / which)[1]["temperature"] == chosen
@@ -66,7 +74,7 @@ def test_the_models_that_it_was_chosen_for_carry_it(run: Run, tmp_path: Path) ->
     # Where the last round's model is another, nothing is known about it.
     other = federate(SETTINGS.replace(rounds=3, evaluate_every=1), tmp_path / "run")
     assert other.model("best").tobytes() != other.model("final").tobytes()
-    assert load_model(other.path / "best")[1]["temperature"] == other.summary["temperature"]
+    assert load_model(other.path / "best")[1]["temperature"] == other.summary["model_temperature"]
     assert "temperature" not in load_model(other.path / "final")[1]
 
 
@@ -76,8 +84,8 @@ def test_a_run_that_gets_more_rounds_gives_its_best_model_the_new_temperature(ru
     vector, meta = load_model(out / "best")
     save_model(out / "best", vector, meta | {"temperature": 77.0})
     longer = resume(out, rounds=4)
-    assert longer.summary["temperature"] != 77.0
-    assert load_model(out / "best")[1]["temperature"] == longer.summary["temperature"]
+    assert longer.summary["model_temperature"] != 77.0
+    assert load_model(out / "best")[1]["temperature"] == longer.summary["model_temperature"]
 
 
 def test_confusion_covers_every_test_sample_and_every_error(run: Run, record: dict) -> None:

@@ -50,6 +50,8 @@ SUMMARY: dict[str, Any] = {
     "seconds": 3.0,
     "gp_share": 0.9,
     "temperature": 0.5,
+    "model_temperature": 1.0,
+    "validation_samples": 4,
 }
 
 
