@@ -1,9 +1,10 @@
 """What a person sees of a run: settings at the start, a line a round, tables at the end; plain ASCII."""
 
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any, TextIO
 
 from pfedgp_core.config import Settings
@@ -14,6 +15,7 @@ __all__ = ["ConsoleReporter"]
 
 _MOST_ROWS = 100  # of the table per client; the rest is in clients.csv
 _WIDEST_CELL = 40
+_LATEST = 9  # rounds that the time left is estimated from
 
 
 class ConsoleReporter(Reporter):
@@ -29,6 +31,7 @@ class ConsoleReporter(Reporter):
         self._stream = stream
         self._rounds = 0
         self._counters: Counter[str] = Counter()
+        self._latest: deque[float] = deque(maxlen=_LATEST)  # seconds of rounds
 
     def start(self, settings: Settings, n_clients: int, path: Path, own_data: bool = False) -> None:
         """Print the effective settings as a small tree."""
@@ -57,6 +60,7 @@ class ConsoleReporter(Reporter):
     def resume(self, done: int, history: Sequence[Mapping[str, Any]]) -> None:
         """Say where the run goes on."""
         for record in history:
+            self._latest.append(record["seconds"]["round"])
             self._counters.update(record.get("counters") or {})
         self._print(f"going on after round {done}")
 
@@ -64,7 +68,9 @@ class ConsoleReporter(Reporter):
         """Print one line, and a second one naming the clients that failed."""
         width = len(str(self._rounds))
         seconds = record["seconds"]
-        eta = seconds.get("eta")
+        self._latest.append(seconds["round"])
+        # The median, because one round that waited for a dead client says nothing about the next ones.
+        left = median(self._latest) * max(0, self._rounds - record["round"])
         parts = [
             f"round {record['round']:>{width}}/{self._rounds}",
             f"{record['ok']} ok",
@@ -74,7 +80,7 @@ class ConsoleReporter(Reporter):
             duration(seconds["round"]),
             f"out {size(record['bytes_sent'])}",
             f"in {size(record['bytes_received'])}",
-            f"ETA {duration(None if eta is None else round(eta))}",
+            f"ETA {duration(round(left))}",
         ]
         if record.get("best"):
             parts.append("best so far")

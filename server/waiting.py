@@ -37,7 +37,7 @@ SHOWN = 10  # names in a sentence
 def wait_for_clients(roster: "Roster", grid: Grid) -> None:
     """Refresh a roster until enough clients are there; see ``Roster.wait``."""
     settings, start = roster.settings, time.monotonic()
-    poll, next_log, unusable_since = Poll(), start + WAITING_LOG_INTERVAL / 5, None
+    poll, next_log, said, unusable_since = Poll(), start + WAITING_LOG_INTERVAL / 5, "", None
     while True:
         roster.refresh(grid)
         needed, now = _needed(roster), time.monotonic()
@@ -53,8 +53,10 @@ def wait_for_clients(roster: "Roster", grid: Grid) -> None:
             raise RunFailedError(_too_few(roster, needed))
         if now >= next_log:
             missing = f"; missing: {few(roster.missing(), SHOWN)}" if roster.missing() else ""
-            logger.info("waiting: %s%s; %s", _state(roster, needed), missing, _prospect(roster, needed, now - start))
-            next_log = now + WAITING_LOG_INTERVAL
+            text = f"{_state(roster, needed)}{missing}; {_prospect(roster, needed, now - start)}"
+            if text != said:  # a long time left is rounded, and reads the same for a while
+                logger.info("waiting: %s", text)
+            said, next_log = text, now + WAITING_LOG_INTERVAL
         poll.sleep(settings.wait_timeout)
 
 

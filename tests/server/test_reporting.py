@@ -75,25 +75,33 @@ def test_a_good_round_is_one_line(reporter: ConsoleReporter, out: io.StringIO) -
     reporter.round(RECORD)
     assert (
         out.getvalue()
-        == "round  5/60  2 ok  0 failed  loss 0.123  val acc 96.9 %  ece 0.010  0.41 s  out 10 B  in 20 B  ETA 20 s\n"
+        == "round  5/60  2 ok  0 failed  loss 0.123  val acc 96.9 %  ece 0.010  0.41 s  out 10 B  in 20 B  ETA 23 s\n"
     )
 
 
+def test_a_slow_round_does_not_change_the_estimate(reporter: ConsoleReporter, out: io.StringIO) -> None:
+    reporter.resume(3, [RECORD | {"round": t, "seconds": {"round": 2.0}} for t in (1, 2, 3)])
+    for t, seconds in ((4, 60.0), (5, 2.0), (6, 2.0)):
+        reporter.round(RECORD | {"round": t, "seconds": {"round": seconds}})
+    assert [line.partition("ETA ")[2] for line in out.getvalue().splitlines()[1:]] == ["112 s", "110 s", "108 s"]
+
+
 def test_the_best_round_and_a_short_rest(reporter: ConsoleReporter, out: io.StringIO) -> None:
-    late = {"round": 60, "best": True, "validation_failed": {"a": "timeout"}, "seconds": {"round": 12.3, "eta": 4.2}}
+    late = {"round": 60, "best": True, "validation_failed": {"a": "timeout"}, "seconds": {"round": 12.3}}
     reporter.round(RECORD | late)
     first, second = out.getvalue().splitlines()
-    assert first.endswith("val acc 96.9 %  ece 0.010  12 s  out 10 B  in 20 B  ETA 4 s  best so far")
+    assert first.endswith("val acc 96.9 %  ece 0.010  12 s  out 10 B  in 20 B  ETA 0 s  best so far")
     assert second == "  failed in validation: a (timeout)"
 
 
 def test_a_round_without_anything_good(reporter: ConsoleReporter, out: io.StringIO) -> None:
-    empty = {"ok": 0, "train_loss": None, "validation_accuracy": None, "seconds": {"round": 3700.0, "eta": None}}
+    empty = {"ok": 0, "train_loss": None, "validation_accuracy": None, "seconds": {"round": 3700.0}}
     failed = {"client-07": "timeout", "b\u00fcro": "boom:\n  line two " + "x" * 500}
     reporter.round(RECORD | empty | {"failed": failed})
     first, second = out.getvalue().splitlines()
     assert (
-        first == "round  5/60  0 ok  2 failed  loss n/a  val acc      -  ece 0.010  62 min  out 10 B  in 20 B  ETA n/a"
+        first
+        == "round  5/60  0 ok  2 failed  loss n/a  val acc      -  ece 0.010  62 min  out 10 B  in 20 B  ETA 56.5 h"
     )
     assert second.startswith("  failed: b\\xfcro (boom: line two xxx") and second.endswith("...), client-07 (timeout)")
     assert len(second) < 200

@@ -56,6 +56,8 @@ def test_the_log_says_why_the_run_waits(caplog: pytest.LogCaptureFixture, monkey
     assert "waiting: 3 of 5 clients are ready (client-01, client-02, client-04); the run ends in 1 s" in caplog.text
     assert "unless 2 more can take part" in caplog.text
     assert "min-clients" not in caplog.text  # a simulation needs all of its clients
+    lines = [record.getMessage() for record in caplog.records if record.getMessage().startswith("waiting: ")]
+    assert len(lines) == len(set(lines))  # what has not changed is not said again
 
 
 def test_a_resumed_simulation_waits_for_all_however_slowly_they_start(monkeypatch: pytest.MonkeyPatch) -> None:
