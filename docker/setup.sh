@@ -3,6 +3,7 @@
 # certificates and keys where they are missing, and hands each service its part. ca.key never leaves the volume "pki".
 #   OWNER: UID:GID of the services   SANS: names under which sites reach the server   SITES: names of the sites; empty: no
 #   certificates and keys are made here
+# `setup.sh renew` makes a new server certificate of the same authority.
 set -eu
 umask 077
 
@@ -12,13 +13,15 @@ if [ "$(id -u)" = 0 ] && [ "${1:-}" != keys ]; then
         if [ "$folder" = /volumes/out ]; then chown "$OWNER" "$folder"; else chown -R "$OWNER" "$folder"; fi
     done
     [ -n "$SITES" ] || exit 0
-    exec setpriv --reuid "${OWNER%:*}" --regid "${OWNER#*:}" --clear-groups "$0" keys
+    exec setpriv --reuid "${OWNER%:*}" --regid "${OWNER#*:}" --clear-groups "$0" keys "$@"
 fi
+renew=''
+if [ "${2:-}" = renew ]; then renew=--renew-server; fi
 
 names=''
 for name in $SANS; do names="$names --san $name"; done
 # shellcheck disable=SC2086
-pfedgp certs $names --client-names $SITES --out /volumes/pki/certs
+pfedgp certs $names $renew --client-names $SITES --out /volumes/pki/certs
 
 cd /volumes/pki/certs
 # Copies appear whole, because services may be reading.

@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import NamedTuple, NoReturn
 
 from pfedgp import __version__
+from pfedgp.operator.called_as import shown
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError, PFedGPError
 
 __all__ = ["main"]
@@ -223,7 +224,7 @@ def _dispatch(argv: list[str]) -> int:
 
 
 def _say(sentence: str) -> None:
-    print(f"pfedgp: {sentence}", file=sys.stderr, flush=True)
+    print(f"pfedgp: {shown(sentence)}", file=sys.stderr, flush=True)
 
 
 def _one_line(error: Exception) -> str:

@@ -32,10 +32,11 @@ def main(args: argparse.Namespace) -> int:
         if out.suffix.lower() not in (".html", ".htm"):
             raise ArtefactError(f"A report is HTML, and {args.out} is not named so: give a name that ends in .html.")
 
+    from pfedgp.operator.called_as import shown
     from server.report.certificates import add_certificates
     from server.report.writer import write_report
 
     if args.certificate:
         add_certificates(run, args.certificate)
-    print(write_report(run, out))
+    print(shown(str(write_report(run, out))))
     return 0

@@ -33,6 +33,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _stop_run(args: argparse.Namespace) -> int:
+    from pfedgp.operator.called_as import shown
     from pfedgp.operator.connection import find_target, state_of
 
     if not (args.state or args.control or args.ca):
@@ -47,7 +48,7 @@ def _stop_run(args: argparse.Namespace) -> int:
             return 0
         control.stop(run.run_id)
         name, folder = run.name, run.folder
-    print(f"Run {name} is stopped. Go on with it later: pfedgp resume {folder}{target.options}")
+    print(shown(f"Run {name} is stopped. Go on with it later: pfedgp resume {folder}{target.options}"))
     return 0
 
 

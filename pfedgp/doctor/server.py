@@ -15,6 +15,7 @@ from pfedgp.doctor.reach import Address, parse_address
 from pfedgp.doctor.site import check_connection
 from pfedgp.doctor.tls import NEW_CERTIFICATE, served_certificate
 from pfedgp.operator.addresses import is_loopback, reachable_as
+from pfedgp.operator.called_as import control_is_internal
 from pfedgp.operator.certificates import read_certificate, subject_names
 from pfedgp.operator.control import Control, Node
 from pfedgp.operator.server_checks import check_certificates
@@ -106,7 +107,11 @@ def _ports(record: dict[str, Any]) -> Iterator[Check]:
             yield Check(topic, "", Problem("not-listening", sentence, "Restart `pfedgp server`.", lasting=False))
             continue
         shown = ["all addresses" if host in ("::", "0.0.0.0") else host for host in hosts]
-        yield Check(topic, f"{address.port} on {', '.join(shown)}", _exposure(topic, hosts))
+        fact, listens = f"{address.port} on {', '.join(shown)}", record.get("control_listens", "")
+        if topic == "Control port" and control_is_internal(listens):
+            yield Check(topic, f"{fact}; the server's own containers alone reach it")
+        else:
+            yield Check(topic, fact, _exposure(topic, hosts))
 
 
 def _exposure(topic: str, hosts: list[str]) -> Problem | None:

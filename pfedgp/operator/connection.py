@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pfedgp.operator.addresses import parse_address
+from pfedgp.operator.called_as import called_as
 from pfedgp.operator.state import StateFolder, default_state
 from pfedgp_core.errors import ConfigError, RunFailedError
 
@@ -28,7 +29,7 @@ class Target:
     state : StateFolder or None
         Its state folder, where this machine has it.
     options : str
-        The options that name this server, for commands that are shown to the user.
+        The options that name this server, for commands that are shown to the user; empty where they are filled in.
     here : bool
         Whether its processes run on this machine, and in this container.
     """
@@ -92,7 +93,7 @@ def find_target(args: argparse.Namespace) -> Target:
         parse_address(args.control, "--control")
         ca = Path(args.ca).expanduser().absolute() if args.ca else Path(state.server()["ca"])
         options = f"{named} --control {args.control}" + (f" --ca {ca}" if args.ca else "")
-        return Target(args.control, ca, state if args.state else None, options, False)
+        return Target(args.control, ca, state if args.state else None, "" if called_as() else options, False)
     record = state.server()
     if state.running() is None:
         raise RunFailedError(f"The server of {folder} does not run: start it with {state.start_command()}")

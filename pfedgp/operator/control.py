@@ -24,6 +24,7 @@ from flwr.supercore.control import ControlHttpClient
 from flwr.supercore.error import FlowerError
 from flwr.supercore.interceptors.http import RuntimeVersionHttpInterceptor
 
+from pfedgp.operator.called_as import called_as
 from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
 
 __all__ = ["Control", "Node", "Run", "UnreachableError"]
@@ -234,5 +235,6 @@ def _unreachable(address: str, ca: Path, error: Exception) -> str:
         why = reason[1].strip().rstrip(".") if reason else text
         return f"The server at {address} shows a certificate that {ca} does not vouch for ({why}): give its own ca.crt."
     if isinstance(error, httpx.ConnectError):
-        return f"The server at {address} does not answer ({text or 'no connection'}): start it with pfedgp server."
+        remedy = "see whether it runs, and what its log says" if called_as() else "start it with pfedgp server"
+        return f"The server at {address} does not answer ({text or 'no connection'}): {remedy}."
     return f"The connection to the server at {address} broke ({text or type(error).__name__}): try again."

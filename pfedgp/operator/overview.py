@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pfedgp.operator.called_as import shown
 from pfedgp.operator.certificates import read_certificate
 from pfedgp.operator.connection import Target
 from pfedgp.operator.control import Control, Node, Run
@@ -54,9 +55,9 @@ def printed(state: dict[str, Any]) -> list[str]:
         done += f" of {run['rounds']}" if done and run["rounds"] else ""
         score = f", accuracy {100 * run['accuracy']:.1f} %" if run["accuracy"] is not None else ""
         lines.append(f"  {run['name']} ({run['id']}): {run['status']}{done}{score}")
-        lines.append(f"    {'resumed as ' + run['resumed_as'] if run['resumed_as'] else run['folder']}")
+        lines.append(f"    {'resumed as ' + run['resumed_as'] if run['resumed_as'] else shown(run['folder'])}")
         if run["reason"]:
-            lines.append(f"    {run['reason']}")
+            lines.append(f"    {shown(run['reason'])}")
     return lines
 
 

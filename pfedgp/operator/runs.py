@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp.operator.app_bundle import build_bundle
+from pfedgp.operator.called_as import shown
 from pfedgp.operator.connection import Target, find_target
 from pfedgp.operator.control import Control, Run
 from pfedgp.operator.follow import UnfinishedError, follow
@@ -78,8 +79,8 @@ def attend(target: Target, run_id: int, name: str, detach: bool = False) -> int:
     RunFailedError
         The run did not complete; the text says why.
     """
-    on = f"pfedgp run --attach {name}{target.options}"
-    off = f"pfedgp stop {name}{target.options}"
+    on = shown(f"pfedgp run --attach {name}{target.options}")
+    off = shown(f"pfedgp stop {name}{target.options}")
     if detach:
         print(f"Run {name} ({run_id}) goes on by itself. Follow it with: {on}")
         return 0
@@ -93,7 +94,7 @@ def attend(target: Target, run_id: int, name: str, detach: bool = False) -> int:
 
     try:
         with on_stop_signal(terminate, (signal.SIGTERM,)):
-            follow(target, run_id, lambda line: print(line, flush=True))
+            follow(target, run_id, lambda line: print(shown(line), flush=True))
     except UnfinishedError as error:
         folder = target.local(error.folder)
         if folder is None or not any((folder / "checkpoints").glob("round-*")):

@@ -9,6 +9,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 
 from pfedgp.operator.addresses import is_loopback, join
+from pfedgp.operator.called_as import control_is_internal
 from pfedgp.operator.certificates import read_certificate, subject_names
 from pfedgp.operator.state import is_network_file_system
 from pfedgp_core.errors import ConfigError
@@ -72,7 +73,7 @@ def check_control_name(certs: Path, host: str) -> None:
 def warnings(server: "Server", until: datetime) -> Iterator[str]:
     """Yield what the operator should know when the server starts; `until` is the end of the certificates."""
     yield from expiry(until)
-    if not is_loopback(server.control[0]):
+    if not is_loopback(server.control[0]) and not control_is_internal(join(*server.control)):
         yield (
             f"the Control API listens on {join(*server.control)} and has no authentication: whoever reaches it can run "
             "code on this server; keep it on an internal network."

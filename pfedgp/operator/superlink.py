@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp.operator.addresses import check_free, is_open, join, reachable_as
+from pfedgp.operator.called_as import called_as, shown
 from pfedgp.operator.certificates import read_certificate
 from pfedgp.operator.control import Control
 from pfedgp.operator.server_checks import check_certificates, check_control_name, expiry, warnings
@@ -110,7 +111,7 @@ def run_superexec(state: StateFolder, runtime: str, ca: Path, secret: Path) -> N
             return
         try:
             supervisor.start(_superexec(state, runtime, ca, secret))
-            _say(f"SuperExec of the SuperLink at {runtime}; runs are written to {state.runs}")
+            _say(f"SuperExec of the SuperLink at {runtime}; runs are written to {shown(str(state.runs))}")
             while not stopped.wait(0.5):
                 supervisor.check()
         finally:
@@ -166,7 +167,10 @@ def _supervise(server: Server, stopped: threading.Event) -> None:
             supervisor.start(_superexec(server.state, address, server.ca, secret))
         server.state.write_server(record | {"processes": _pids(supervisor)})
         _say(f"sites connect to port {server.fleet[1]} (gRPC, TLS, {join(*server.fleet)})")
-        _say(f"pfedgp run, status and stop use --state {server.state.path} ({server.control_address})")
+        if called_as():
+            _say(f"{called_as()} ... runs, shows and stops runs ({server.control_address})")
+        else:
+            _say(f"pfedgp run, status and stop use --state {server.state.path} ({server.control_address})")
         watch.start()
         looked = time.monotonic()
         while not stopped.wait(0.5):

@@ -252,6 +252,20 @@ def test_operator_sees_server_and_sites(project: Project) -> None:
     assert all(f"client-0{number}: connected" in shown for number in range(3)), shown
 
 
+def test_the_doctor_works_in_the_servers_container(project: Project) -> None:
+    done = project.execute("superlink", "pfedgp", "doctor", "--state", "/state")
+    assert done.returncode == 0, done.stdout + done.stderr
+    control, certificates = (
+        next(line for line in done.stdout.splitlines() if f"{topic}:" in line)
+        for topic in ("Control port", "certificates")
+    )
+    assert control.startswith("ok ") and certificates.startswith("ok "), done.stdout
+    told = runner(project, "doctor")
+    assert told.end() == 2
+    assert told.lines[-1].endswith("docker compose exec superlink pfedgp doctor --state /state")
+    assert "Control API" not in project.compose("logs", "superlink")
+
+
 def test_accuracy_is_that_of_the_simulation_and_results_are_on_the_host(project: Project, tmp_path: Path) -> None:
     began = time.monotonic()
     run = runner(project, "run", "--rounds", "20", "--seed", "0", "--out", "/state/runs/plain")
@@ -259,6 +273,7 @@ def test_accuracy_is_that_of_the_simulation_and_results_are_on_the_host(project:
     print(f"20 rounds in {time.monotonic() - began:.0f} s")
     assert [(ok, failed) for _, ok, failed in run.rounds()] == [(3, 0)] * 20
     folder = project.out / "plain"
+    assert run.lines[-1] == str(folder)
     for name in ("best/model.safetensors", "final/model.safetensors", "report.html", "config.toml", "summary.json"):
         assert (folder / name).stat().st_size > 0 and (folder / name).stat().st_uid == 1000
     with (folder / "clients.csv").open(newline="") as file:
@@ -270,6 +285,42 @@ def test_accuracy_is_that_of_the_simulation_and_results_are_on_the_host(project:
     print(f"accuracy: containers {here['accuracy']:.4f}, simulation {there['accuracy']:.4f}")
     assert here["status"] == "completed"
     assert abs(here["accuracy"] - there["accuracy"]) <= 0.01
+    (folder / "report.html").unlink()
+    assert project.compose("run", "--rm", "-T", "runner", "report", "plain").split() == [f"{folder}/report.html"]
+    assert (folder / "report.html").stat().st_size > 0
+
+
+def test_a_client_predicts_and_certifies_after_the_run(project: Project, tmp_path: Path) -> None:
+    site = ("--site", "/state/site")
+    own = project.execute("client-00", "pfedgp", "predict", *site, "--data", "/data/digits/test.npz", "--out", "-")
+    assert own.returncode == 0, own.stderr
+    rows = list(csv.DictReader(own.stdout.splitlines()))
+    docker("cp", f"{project.container('client-00')}:/data/digits/test.npz", str(tmp_path / "new.npz"))
+    with np.load(tmp_path / "new.npz") as new:
+        assert len(rows) == len(new[new.files[0]]) > 0
+    (tmp_path / "new.npz").chmod(0o644)
+    mount = ("--volume", f"{tmp_path / 'new.npz'}:/new.npz:ro")
+    alike = project.compose(
+        *("run", "--rm", "-T", "--no-deps", *mount, "client-00", "predict", *site, "--data", "/new.npz", "--out", "-")
+    )
+    assert alike == own.stdout
+    bound = project.execute(
+        *("client-00", "pfedgp", "certify", *site, "--method", "held-out", "--data", "/data/digits/test.npz", "--json")
+    )
+    assert bound.returncode == 0, bound.stderr
+    assert json.loads(bound.stdout)["site"] == "client-00"
+
+
+def test_a_new_certificate_is_served_after_a_restart_of_the_superlink(project: Project) -> None:
+    served = "import ssl; print(ssl.get_server_certificate(('control', 8000)))"
+    before = project.execute("superexec", "python", "-c", served).stdout
+    project.compose("run", "--rm", "-T", "setup", "renew")
+    project.compose("restart", "superlink")
+    run = runner(project, "run", "--rounds", "1", "--out", "/state/runs/renewed")
+    assert run.end() == 0, run.text
+    after = project.execute("superexec", "python", "-c", served).stdout
+    assert "BEGIN CERTIFICATE" in before and "BEGIN CERTIFICATE" in after and before != after
+    project.wait_healthy()
 
 
 def test_client_killed_in_a_round_and_another_cut_off(project: Project) -> None:
@@ -325,7 +376,7 @@ def test_server_app_killed_and_the_run_resumed(project: Project) -> None:
     docker("kill", project.container("superexec"))
     docker("start", project.container("superexec"))
     assert run.end() == 1, run.text
-    assert "pfedgp resume" in run.lines[-1], run.text
+    assert run.lines[-1].endswith(": docker compose run --rm runner resume cut"), run.text
     project.wait_healthy()
     again = runner(project, "resume", "cut")
     assert again.end() == 0, again.text
