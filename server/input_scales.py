@@ -10,9 +10,10 @@ import numpy as np
 from pfedgp_core.data_spec import LARGEST_INPUT, DataSpec
 from pfedgp_core.hello import Hello
 
-__all__ = ["impossible_moments", "off_scale", "on_another_scale", "trusted_counts", "two_scales"]
+__all__ = ["HOPELESS_SCALE", "impossible_moments", "off_scale", "on_another_scale", "trusted_counts", "two_scales"]
 
 OTHER_SCALE = 1e3  # times the usual spread of a feature
+HOPELESS_SCALE = 1e6  # the same for a site that comes later, whose rare values may be honest
 COUNT_RATIO = 1000  # a site counts in the normalisation for at most so many times the median site
 ROUNDING = 1e-6
 SMALLEST_SPREAD = 1e-7  # of a mean, in float32; a feature with less is constant
@@ -71,12 +72,20 @@ def on_another_scale(hellos: Sequence[Hello]) -> dict[str, str]:
     }
 
 
-def off_scale(hello: Hello, spec: DataSpec) -> str:
-    """Say in which feature a site that comes later is far from the federation's normalisation; empty where in none."""
+def off_scale(hello: Hello, spec: DataSpec, times: float = OTHER_SCALE) -> str:
+    """Say in which feature a site that comes later is far from the federation's normalisation; empty where in none.
+
+    Parameters
+    ----------
+    hello : Hello
+    spec : DataSpec
+    times : float
+        How many of the federation's standard deviations are far.
+    """
     if not hello.n_train or len(spec.input_shape) != 1:
         return ""
     mean, std, centre, usual = map(np.array, (hello.mean, hello.std, spec.mean, spec.std))
-    far = (np.maximum(np.abs(mean - centre), std) > OTHER_SCALE * usual) & (usual > SMALLEST_SPREAD * np.abs(centre))
+    far = (np.maximum(np.abs(mean - centre), std) > times * usual) & (usual > SMALLEST_SPREAD * np.abs(centre))
     if not far.any():
         return ""
     f = int(np.argmax(far))

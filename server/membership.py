@@ -17,7 +17,7 @@ from pfedgp_core.data_spec import LARGEST_SHAPE, DataSpec, class_list, parse_sha
 from pfedgp_core.errors import DataError, RunFailedError
 from pfedgp_core.hello import Hello
 from pfedgp_core.own_samples import shape_text
-from server.input_scales import impossible_moments, off_scale, on_another_scale, trusted_counts
+from server.input_scales import HOPELESS_SCALE, impossible_moments, off_scale, on_another_scale, trusted_counts
 
 __all__ = ["as_member", "common_spec", "difference", "misfit", "outsiders"]
 
@@ -70,7 +70,7 @@ def misfit(hello: Hello, settings: Settings, spec: DataSpec | None) -> str:
             f"{hello.name} has inputs of shape {shape_text(hello.input_shape)}, the federation of {shape_text(shape)}: "
             "bring its data to that shape."
         )
-    if spec and (reason := off_scale(hello, spec)):
+    if spec and (reason := off_scale(hello, spec, HOPELESS_SCALE)):
         return reason
     if settings.task == "regression":
         return f"{hello.name} has classes, and this run is a regression." if hello.class_names else ""

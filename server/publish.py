@@ -22,6 +22,7 @@ from pfedgp_core.own_samples import counted
 from pfedgp_core.publication import OnboardReply, publication
 from pfedgp_core.trained_model import TrainedModel
 from server.files import explained, write_whole
+from server.key_names import KeyNames
 from server.messages import Poll, pack_vector, push, request
 from server.model_file import load_model
 from server.new_folder import check_new_folder
@@ -105,6 +106,7 @@ class Publication:
         self._about = {"model": of_model | dict(about), "run": dict(run_info)}
         self._pending: dict[str, tuple[int, float]] = {}  # message id -> node, end of the wait
         self._rows: dict[int, dict[str, Any]] = {}  # by node
+        self._keys = KeyNames()
 
     @classmethod
     def of(
@@ -198,6 +200,7 @@ class Publication:
             if message is None:
                 raise DataError(f"no answer within {self.settings.round_timeout:g} s")
             reply = read_onboard_reply(message, self.model)
+            self._check_name(node, reply.name)
         except DataError as error:
             self._refuse(node, error)
             return
@@ -214,6 +217,15 @@ class Publication:
                 part,
             ),
         )
+
+    def _check_name(self, node: int, name: str) -> None:
+        """Raise DataError where a node answers under the name of another site."""
+        self._keys.look_up(self.grid, [node])
+        key, known = self._keys.of(node), (self.names or {}).get(node, name)
+        # A node without a key that connects anew has another id.
+        taken = bool(key) and key != name and any(row.get("client") == name for row in self._rows.values())
+        if name != known or taken or self._keys.pretended(name, node, {}):
+            raise DataError(f"its answer has the name of another site, {name!r}")
 
     def _refuse(self, node: int, error: DataError) -> None:
         remedy, name = _REMEDIES.get(str(error), ""), (self.names or {}).get(node, "")

@@ -11,11 +11,12 @@ from pfedgp_core.config import Settings
 from pfedgp_core.data_spec import DataSpec, class_list, parse_shape
 from pfedgp_core.errors import DataError, RunFailedError
 from pfedgp_core.hello import Hello
+from pfedgp_core.own_samples import counted
 from server.answering import Answering
 from server.client_record import NOWHERE, Client
 from server.greetings import Greetings
-from server.input_scales import two_scales
-from server.key_names import key_names, pretended
+from server.input_scales import off_scale, two_scales
+from server.key_names import KeyNames
 from server.membership import as_member, common_spec, difference, misfit, outsiders
 from server.messages import request_config
 from server.reply_checks import read_hello
@@ -26,11 +27,10 @@ __all__ = ["Client", "Roster"]
 
 logger = logging.getLogger("pfedgp.server")
 
-# Seconds until a node is greeted again that could not answer, or whose name another connected node has. A client that
-# crashed and came back is such a namesake: its former node counts as connected for up to a minute.
+# Seconds until a node is greeted again that could not answer, or whose name another connected node has: a client that
+# came back after a crash, whose former node counts as connected for up to a minute.
 RETRY_AFTER = 2.0
-# The same for a node that cannot take part as it is: its operator may mend its data or its configuration.
-BROKEN_RETRY_AFTER = 30.0
+BROKEN_RETRY_AFTER = 30.0  # the same where somebody has to mend its data or its configuration
 # Flower's codes of errors that come back unchanged however often one asks: the app does not load, raises, is refused.
 LASTING_ERRORS = {1, 2, 7}
 
@@ -70,7 +70,7 @@ class Roster:
         self.answering = Answering(settings.wait_timeout)
         self.connected: set[int] = set()
         self._greetings = Greetings()
-        self._keys: dict[int, str] = {}  # node id -> name of its key
+        self._keys = KeyNames()
         self.awaited: set[str] = set()
         self.started = False
 
@@ -156,13 +156,8 @@ class Roster:
     def adopt(self, spec: DataSpec, clients: Iterable[Client], awaited: Collection[str] = ()) -> None:
         """Take over the federation of a checkpoint, before the first `wait`.
 
-        Parameters
-        ----------
-        spec : DataSpec
-        clients : iterable of Client
-            Their node ids have no meaning any more; they join when they answer a greeting.
-        awaited : collection of str
-            Names of the sites that the next `wait` gives some time to come back; of a simulation it waits for all.
+        The clients' node ids have no meaning any more; they join when they answer a greeting. `awaited` are names of
+        sites that the next `wait` gives some time to come back; of a simulation it waits for all.
         """
         self.clients = {c.name: Client(NOWHERE, c.hello, list(c.trained_in), c.key) for c in clients}
         self._spec, self.started, self.awaited = spec, True, set(awaited if self.own_data else self.clients)
@@ -192,16 +187,15 @@ class Roster:
     def refresh(self, grid: Grid) -> None:
         """Greet whom the roster does not know or did not hear, and take in what greeted ones answered; never waits."""
         self._look(set(grid.get_node_ids()))
+        if self._keys.look_up(grid, self.connected):
+            self._displace()
         lifetimes = self._to_greet()
         by_node = self.by_node()
         for node in self._greetings.send(grid, request_config(self.settings, spec=self._spec), lifetimes):
             if node in by_node:
                 self.answering.greeted(by_node[node].name)
-        answers = self._greetings.answers(grid)
-        if any(node not in self._keys for node, _ in answers):
-            self._keys |= key_names(grid)
-        for node, message in answers:
-            if node in self._keys:  # else it has left again
+        for node, message in self._greetings.answers(grid):
+            if self._keys.knows(node):  # else it has left again
                 self._take_in(node, message)
 
     def wait(self, grid: Grid) -> None:
@@ -257,13 +251,9 @@ class Roster:
                 self._greetings.put_off(node, f"{who} cannot take part for now: {reason}", RETRY_AFTER)
             return
         namesake = self.clients.get(hello.name)
-        if reason := pretended(hello.name, node, self._keys, namesake):
+        if reason := self._keys.pretended(hello.name, node, self.clients):
             self._greetings.refuse(node, reason, f"refused: {reason}", BROKEN_RETRY_AFTER)
-            return
-        key = self._keys[node]
-        if namesake and key == hello.name != namesake.key:
-            namesake.node_id = NOWHERE  # whoever used the name before its owner came
-        if namesake and namesake.node_id != node and namesake in self.online():
+        elif namesake and namesake.node_id != node and namesake in self.online():
             reason = f"Two connected clients are named {hello.name!r}: give each its own client-name."
             if not self.started and not hello.own_data:
                 raise RunFailedError(reason)
@@ -275,15 +265,29 @@ class Roster:
         elif hello.own_data and (reason := misfit(hello, self.settings, self._spec)):
             self._greetings.refuse(node, reason, f"refused: {reason}", BROKEN_RETRY_AFTER)
         else:
-            self._welcome(node, as_member(hello, self._spec) if self._spec else hello, key)
+            self._welcome(node, as_member(hello, self._spec) if self._spec else hello)
+
+    def _displace(self) -> None:
+        """Take a name from whoever used it before the site with that key came; its rounds are not the owner's."""
+        for name, client in self.clients.items():
+            if client.node_id != NOWHERE and (reason := self._keys.pretended(name, client.node_id, self.clients)):
+                rounds = f" It trained in {counted(len(client.trained_in), 'round')}." if client.trained_in else ""
+                logger.warning("%s%s", reason, rounds)
+                self.clients[name] = Client(NOWHERE, client.hello)
 
     def _comparable(self, hello: Hello) -> bool:
         """Whether the first client decides about this one; before round 1 `settle` decides between kinds of data."""
         return self.started or hello.own_data == self.reference.own_data
 
-    def _welcome(self, node: int, hello: Hello, key: str) -> None:
+    def _welcome(self, node: int, hello: Hello) -> None:
         self._greetings.accept(node)
-        known = self.clients.get(hello.name)
+        known, key = self.clients.get(hello.name), self._keys.of(node)
+        for other in self.clients.values():
+            if other.node_id == node and other is not known:  # one node is one client, whatever it was called before
+                logger.warning("%s now calls itself %s", other.name, hello.name)
+                other.node_id = NOWHERE
+        if self.started and self._spec and (doubt := off_scale(hello, self._spec)):
+            logger.warning("%s", doubt)
         if known is None:
             self.clients[hello.name] = Client(node, hello, key=key)
             if self.started:

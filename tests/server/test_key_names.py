@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from client import own_site as own_site_module
 from pfedgp_core.config import Settings
 from server.roster import Roster
 from tests.own_sites import OwnGrid, archive, rows_of
@@ -99,3 +100,61 @@ def test_checkpoints_without_keys_and_nodes_without_keys(tmp_path: Path) -> None
     resumed.adopt_state(state)
     resumed.refresh(grid)
     assert known(resumed) == {"ward": ""}
+
+
+def answers_with(grid: OwnGrid, node: int, name: str) -> None:
+    """From now on a node says another name of itself."""
+    grid.contexts[node].node_config["client-name"] = name
+    own_site_module.own_site.cache_clear()
+
+
+def test_a_node_is_one_client_however_often_it_is_renamed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    grid = OwnGrid({})
+    node = add_keyed(grid, tmp_path, "z1", "z")
+    roster = Roster(ONE)
+    roster.wait(grid)
+    for name in ("z2", "z3"):
+        answers_with(grid, node, name)
+        roster.answering.failed(roster.online()[0].name, "DataError", anew=True)
+        roster.refresh(grid)
+        assert known(roster) == {name: "z"}
+    assert "z1 now calls itself z2" in caplog.text and sorted(roster.clients) == ["z1", "z2", "z3"]
+
+
+@pytest.mark.parametrize("said", ["a", "own", ""])
+def test_a_name_is_free_once_its_owner_is_connected_whatever_that_one_says(
+    said: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    grid = OwnGrid({})
+    thief = add_keyed(grid, tmp_path, "a", "b")
+    roster = Roster(ONE)
+    roster.wait(grid)
+    roster.clients["a"].trained_in.extend([1, 2, 3])
+    add_keyed(grid, tmp_path, said or "a", "a")
+    if not said:
+        (tmp_path / "a.npz").write_bytes(b"unreadable")
+    for _ in range(3):
+        roster.refresh(grid)
+    assert known(roster) == ({said: "a"} if said else {})
+    assert roster.clients["a"].trained_in == [] and thief in roster.refusals
+    assert "another site's key: start it with --name b. It trained in 3 rounds" in caplog.text
+
+
+def test_the_keys_of_a_checkpoint_keep_their_names(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    roster = Roster(ONE)
+    roster.wait(keyed_grid(tmp_path, beta="b"))
+    resumed = Roster(ONE)
+    resumed.adopt_state(roster.to_state())
+    resumed.refresh(keyed_grid(tmp_path, b="a"))
+    assert known(resumed) == {} and "key 'a' calls itself 'b', but that is the name of another site's" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["Ward-1", "WARD-1", "\uff57ard-1"])
+def test_names_that_look_alike_are_one(name: str, tmp_path: Path) -> None:
+    roster = Roster(ONE)
+    grid = OwnGrid({})
+    add_keyed(grid, tmp_path, "ward-1", "ward-1")
+    roster.wait(grid)
+    add_keyed(grid, tmp_path, name, "b")
+    roster.refresh(grid)
+    assert known(roster) == {"ward-1": "ward-1"}

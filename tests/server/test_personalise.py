@@ -96,3 +96,16 @@ def test_an_answer_that_cannot_be_read_costs_its_sender_alone(data: dict[str, Pa
     failed, made = onboarded(run)["sites"]
     assert (failed["client"], failed["error"]) == ("ward-1", "malformed answer (RecursionError)")
     assert made["client"] == "ward-2"
+
+
+def test_an_answer_under_another_sites_name_is_refused(data: dict[str, Path], tmp_path: Path) -> None:
+    def pretends(request: Message, index: int, reply: Message) -> Message:
+        if request.metadata.message_type == ONBOARD and index == 1:
+            config = reply.content[CONFIG]
+            config[ONBOARDED] = json.dumps(json.loads(str(config[ONBOARDED])) | {"name": "ward-1"})
+        return reply
+
+    run = start(grid_of(data, tmp_path, tamper=pretends), SETTINGS, tmp_path / "run")
+    made, failed = onboarded(run)["sites"]
+    assert made["client"] == "ward-1" and "error" not in made
+    assert (failed["client"], failed["error"]) == ("ward-2", "its answer has the name of another site, 'ward-1'")
