@@ -109,8 +109,10 @@ def final_results(
 
 
 def _missing(roster: Roster, test: Evaluation) -> dict[str, str]:
+    returning = set(roster.returning())
+    absent = {c.name: "did not answer" if c.name in returning else "not connected" for c in roster.all}
     return {
-        client.name: test.replies.failed.get(client.name, "not connected")
+        client.name: test.replies.failed.get(client.name, absent[client.name])
         for client in roster.all
         if client.hello.n_test and client.name not in test.replies.accepted
     }
