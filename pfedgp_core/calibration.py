@@ -125,7 +125,7 @@ def lowest_ece(sums: Sequence[MetricSums]) -> float | None:
     return TEMPERATURE_GRID[int(np.argmin(np.array(errors, dtype=float)))]
 
 
-def prudent_temperature(sums: Sequence[MetricSums]) -> float | None:
+def prudent_temperature(clients: Sequence[Sequence[MetricSums]]) -> float | None:
     """Return the temperature that is to go with the model; None without a sample.
 
     Where all of few samples are right, the smallest ECE is at the sharpest temperature, and the first mistake at a new
@@ -135,25 +135,26 @@ def prudent_temperature(sums: Sequence[MetricSums]) -> float | None:
     never goes beyond it. It is above 1 for one that is too sure of itself, and the grid's last where no confidence is
     so low; temperatures before it stay allowed, because the next step of the coarse grid may be the larger error.
 
+    A client counts with at most as many samples as the median one, because a client alone says how many it has.
+
     Samples whose confidence no temperature changes, as at a site with a single class, say nothing about it and are left
     out. With fewer than ten others the posterior stays as it is, at temperature 1.
 
     Parameters
     ----------
-    sums : sequence of MetricSums
-        Of the pooled validation data, one for each temperature of ``TEMPERATURE_GRID``.
+    clients : sequence of sequences of MetricSums
+        Of each client's validation data, one for each temperature of ``TEMPERATURE_GRID``.
     """
-    if not sums[0].n:
+    clients = [sums for sums in clients if sums[0].n]
+    if not clients:
         return None
-    # At the flattest temperature only a confidence that is 1 at all temperatures is still in the last bin.
-    flattest = sums[-1]
-    n = flattest.n - int(flattest.bin_count[-1])
+    counts = sorted(sums[0].n for sums in clients)
+    median = counts[(len(counts) - 1) // 2]
+    parts = [min(1.0, median / sums[0].n) * _informative(sums) for sums in clients]
+    count, right, confidence = np.sum(parts, axis=0)
+    n = float(count[0].sum())
     if n < _FEWEST:
         return 1.0
-    right = np.array([at.bin_correct for at in sums])
-    confidence = np.array([at.bin_confidence for at in sums])
-    right[:, -1] -= flattest.bin_correct[-1]
-    confidence[:, -1] -= flattest.bin_confidence[-1]
     one = TEMPERATURE_GRID.index(1.0)
     at_most = (right[one].sum() + 1) / (n + 2)
     low_enough = np.flatnonzero(confidence.sum(axis=1) / n <= at_most)
@@ -161,6 +162,14 @@ def prudent_temperature(sums: Sequence[MetricSums]) -> float | None:
     outwards = 1 if end >= one else -1
     errors = np.abs(right - confidence).sum(axis=1)
     return TEMPERATURE_GRID[min(range(one, end + outwards, outwards), key=errors.__getitem__)]
+
+
+def _informative(sums: Sequence[MetricSums]) -> np.ndarray:
+    """Samples, correct ones and confidences [3, temperatures, bins] of a client, without those that never change."""
+    parts = np.array([[at.bin_count, at.bin_correct, at.bin_confidence] for at in sums], dtype=float)
+    # At the flattest temperature only a confidence that is 1 at all temperatures is still in the last bin.
+    parts[:, :, -1] -= parts[-1, :, -1].copy()
+    return parts.transpose(1, 0, 2)
 
 
 def is_temperature(value: object) -> bool:

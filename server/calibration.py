@@ -25,7 +25,7 @@ def calibration_record(test: Evaluation, class_names: Sequence[str]) -> dict[str
     return {
         "split": "test",
         "temperature": lowest_ece(total.validation),
-        "model_temperature": prudent_temperature(total.validation),
+        "model_temperature": prudent_temperature([extra.validation for extra in extras]),
         "pooled": test.pooled.to_dict(),
         "clients": {name: reply.sums.to_dict() for name, reply in replies.items()},
         "temperatures": [
@@ -47,7 +47,7 @@ def temperature_results(test: Evaluation) -> dict[str, float | int | None]:
     if not extras:
         return {}
     total = sum(extras, CalibrationSums.zero())
-    chosen, prudent = lowest_ece(total.validation), prudent_temperature(total.validation)
+    chosen, prudent = lowest_ece(total.validation), prudent_temperature([extra.validation for extra in extras])
     return {
         "temperature": chosen,
         "ece_at_temperature": _tested(total, chosen)["ece"],

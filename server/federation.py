@@ -151,7 +151,7 @@ class Federation:
     def _train(self) -> None:
         """The rounds that are left."""
         assert self.round is not None  # `_begin` has kept or taken up one
-        first, before, rounds = time.perf_counter(), self.round, self.settings.rounds
+        before, rounds = self.round, self.settings.rounds
         riding = not hasattr(self.grid, "window")
         for t in range(before + 1, rounds + 1):
             began = time.perf_counter()
@@ -171,7 +171,6 @@ class Federation:
                 failed = evaluation.replies.failed | failed
             ended = time.perf_counter()
             seconds = {"round": ended - began, "train": trained - began, "evaluate": ended - trained}
-            seconds["eta"] = (ended - first) / (t - before) * (rounds - t)
             record = round_record(t, self.strategy.training, self.report, self.model.vector.nbytes, seconds)
             if due and evaluation is None:
                 self.pending = record

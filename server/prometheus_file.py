@@ -70,9 +70,7 @@ class PrometheusFile(Reporter):
         self._counter("replies", "outcome", "Replies of clients to training requests.")
         self._counter("model_bytes", "direction", "Bytes of shared vectors that the server sent and received.")
         self._counter("recoveries", "event", "Numerical recoveries on clients, by kind.")
-        spent: Samples = [
-            ({"phase": phase}, float(seconds)) for phase, seconds in record["seconds"].items() if phase != "eta"
-        ]
+        spent: Samples = [({"phase": phase}, float(seconds)) for phase, seconds in record["seconds"].items()]
         self._gauge("round_seconds", "Seconds of the last round, by phase.", spent)
         self._status("running")
 

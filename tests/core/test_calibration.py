@@ -85,7 +85,7 @@ def test_temperature_one_gives_the_plain_sums() -> None:
 
 def test_without_validation_data_there_is_no_temperature() -> None:
     assert lowest_ece(CalibrationSums.zero().validation) is None
-    assert prudent_temperature(CalibrationSums.zero().validation) is None
+    assert prudent_temperature([]) is prudent_temperature([CalibrationSums.zero().validation]) is None
 
 
 def binary(confidences: list[float], wrong: int) -> tuple[np.ndarray, np.ndarray]:
@@ -95,7 +95,7 @@ def binary(confidences: list[float], wrong: int) -> tuple[np.ndarray, np.ndarray
 
 
 def prudent(confidences: list[float], wrong: int) -> float | None:
-    return prudent_temperature(temperature_sums(*binary(confidences, wrong)))
+    return prudent_temperature([temperature_sums(*binary(confidences, wrong))])
 
 
 def by_definition(p: np.ndarray, y: np.ndarray) -> float:
@@ -115,7 +115,7 @@ def test_the_prudent_temperature_is_that_of_the_pooled_predictions() -> None:
             none = CalibrationSums.zero()
             total = sum((CalibrationSums(temperature_sums(p, y), none.test) for p, y in parts), none)
             p, y = (np.concatenate(column) for column in zip(*parts, strict=True))
-            found = prudent_temperature(total.validation)
+            found = prudent_temperature([total.validation])
             assert found == by_definition(p, y)
             chosen.add(found)
             differs += found != lowest_ece(total.validation)
@@ -160,20 +160,37 @@ def test_ten_samples_may_change_it_in_both_directions() -> None:
 @pytest.mark.parametrize("wrong", [0, 4, 30])
 def test_sites_with_one_class_have_no_say(wrong: int) -> None:
     single = temperature_sums(np.ones((30, 1)), np.where(np.arange(30) < wrong, -1, 0))
-    assert prudent_temperature(single) == 1.0
+    assert prudent_temperature([single]) == 1.0
     for mistakes, confidence in ((0, 0.8), (24, 0.9)):
         others = temperature_sums(*binary([confidence] * 72, mistakes))
         both = [a + b for a, b in zip(others, single, strict=True)]
-        alone = prudent_temperature(others)
-        assert alone != 1.0 and prudent_temperature(both) == alone
+        alone = prudent_temperature([others])
+        assert alone != 1.0 and prudent_temperature([both]) == alone
     few = [a + b for a, b in zip(temperature_sums(*binary([0.8] * 2, 2)), single, strict=True)]
-    assert prudent_temperature(few) == 1.0
+    assert prudent_temperature([few]) == 1.0
+
+
+def test_a_client_that_claims_many_samples_counts_as_much_as_the_median_one() -> None:
+    honest = [temperature_sums(*binary([0.8] * n, 0)) for n in (40, 50)]
+    flat = temperature_sums(*binary([0.8] * 60, 45))
+    huge = [MetricSums.from_dict(scaled(at.to_dict(), 10**6)) for at in flat]
+    assert huge[0].n == 60 * 10**6 and prudent_temperature([huge]) == 1000.0
+    found = prudent_temperature([*honest, huge])
+    assert found == prudent_temperature([*honest, flat]) and found is not None and found < 1000
+    # Clients of one size have the temperature of the pooled data.
+    equal = [temperature_sums(*binary([0.7, 0.8, 0.9] * 10, wrong)) for wrong in (0, 0, 3)]
+    pooled = [sum(at, MetricSums.zero()) for at in zip(*equal, strict=True)]
+    assert prudent_temperature(equal) == prudent_temperature([pooled])
+
+
+def scaled(sums: dict, times: int) -> dict:
+    return {k: [times * x for x in v] if isinstance(v, list) else times * v for k, v in sums.items()}
 
 
 def test_where_all_temperatures_are_equal_it_is_one() -> None:
     sums = temperature_sums(*binary([0.5] * 20, 10))
     assert len({summarise(at)["ece"] for at in sums}) == 1 and lowest_ece(sums) == 0.1
-    assert prudent_temperature(sums) == 1.0
+    assert prudent_temperature([sums]) == 1.0
 
 
 def test_confusion_counts_true_and_predicted_classes() -> None:
