@@ -108,7 +108,8 @@ def test_refusals(site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "give --unseen" in refusal(capsys, site)
     assert "fixed in advance" in refusal(capsys, site, "--unseen", "--classes", "cat,dog,eel")
     assert "'cow'" in refusal(capsys, site, "--unseen", "--classes", "cat,cow")
-    assert "--delta 0 is not" in refusal(capsys, site, "--unseen", "--delta", "0")
+    for delta in ("0", "5e-324", "0.9999999999999999", "nan"):
+        assert "is not from 1e-12 to 0.5" in refusal(capsys, site, "--unseen", "--delta", delta)
     assert "give them with --data" in refusal(capsys, site, "--method", "held-out")
     assert "held-out: pac-bayes" in refusal(capsys, site, "--data", "x.npz")
     assert "no complete site" in refusal(capsys, tmp_path, "--unseen")

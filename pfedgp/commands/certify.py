@@ -18,6 +18,9 @@ __all__ = ["add_arguments", "main"]
 
 DEFAULT_DELTA = 0.01
 
+# Beyond these a certificate says nothing, or its number has no digit that holds.
+DELTA_LIMITS = (1e-12, 0.5)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
@@ -76,8 +79,9 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
-    if not 0 < args.delta < 1:
-        raise ConfigError(f"--delta {args.delta:g} is not between 0 and 1: give for example 0.01.")
+    low, high = DELTA_LIMITS
+    if not low <= args.delta <= high:
+        raise ConfigError(f"--delta {args.delta:g} is not from {low:g} to {high:g}: give for example 0.01.")
     if args.method == "held-out" and args.data is None:
         raise ConfigError("--method held-out needs samples that were kept out of everything: give them with --data.")
     if args.method == "held-out" and (args.classes is not None or args.unseen):
