@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pfedgp.operator.addresses import check_free, is_open, join, reachable_as
+from pfedgp.operator.addresses import check_free, is_open, join, listens, reachable_as
 from pfedgp.operator.called_as import called_as, shown
 from pfedgp.operator.certificates import read_certificate
 from pfedgp.operator.control import Control
+from pfedgp.operator.database import GRACE, damage, make_database
 from pfedgp.operator.server_checks import check_certificates, check_control_name, expiry, warnings
 from pfedgp.operator.sites import SiteWatch
 from pfedgp.operator.state import StateFolder
@@ -76,15 +77,14 @@ def run_server(server: Server) -> None:
     until = check_certificates(server.certs)
     check_control_name(server.certs, reachable_as(server.control[0]))
     server.state.prepare()
-    with server.state.locked():
+    stopped = threading.Event()
+    with server.state.locked(), on_stop_signal(lambda number: stopped.set()):
         server.state.make_secret()
         check_free(*server.fleet, "--fleet-address", PORT_PATIENCE)
         check_free(*server.control, "--control-address", PORT_PATIENCE)
         for line in warnings(server, until):
             _say(f"warning: {line}")
-        stopped = threading.Event()
-        with on_stop_signal(lambda number: stopped.set()):
-            _supervise(server, stopped)
+        _supervise(server, stopped)
 
 
 def run_superexec(state: StateFolder, runtime: str, ca: Path, secret: Path) -> None:
@@ -159,10 +159,14 @@ def _supervise(server: Server, stopped: threading.Event) -> None:
     watch = SiteWatch(Control(server.control_address, server.ca), server.certs / "clients", _say)
     superlink = _superlink(server)
     try:
-        supervisor.start(superlink)
-        ready = [(reachable_as(host), port) for host, port in (server.fleet, server.control)]
-        supervisor.wait(superlink, lambda: all(is_open(*a) for a in ready), START_TIMEOUT, stopped.is_set)
-        if server.superexec and not stopped.is_set():
+        if server.database:
+            state = server.state
+            make_database(state.database, supervisor, _environment(state.flwr), START_TIMEOUT, stopped)
+        if not stopped.is_set():
+            _start_superlink(server, supervisor, superlink, stopped)
+        if stopped.is_set():
+            return
+        if server.superexec:
             address, secret = server.control_address, server.state.secret
             supervisor.start(_superexec(server.state, address, server.ca, secret))
         server.state.write_server(record | {"processes": _pids(supervisor)})
@@ -186,6 +190,33 @@ def _supervise(server: Server, stopped: threading.Event) -> None:
         watch.stop()
         supervisor.stop()
         _say("stopped")
+
+
+def _start_superlink(server: Server, supervisor: Supervisor, superlink: Program, stopped: threading.Event) -> None:
+    addresses = (server.fleet, "--fleet-address"), (server.control, "--control-address")
+
+    def ready() -> bool:
+        # Another server's answer on a port is not this one's: both may have found it free.
+        pid = superlink.process.pid if superlink.process else 0
+        return all(is_open(reachable_as(host), port) and listens(pid, port) for (host, port), _ in addresses)
+
+    supervisor.start(superlink)
+    try:
+        supervisor.wait(superlink, ready, START_TIMEOUT, stopped.is_set)
+    except RunFailedError as error:
+        if stopped.wait(GRACE):
+            return
+        supervisor.stop()
+        database = server.state.database
+        if server.database and (reason := damage(supervisor.output(superlink))):
+            raise RunFailedError(
+                f"The database {database} is damaged ({reason}): delete {database}* and start again; sites are then "
+                f"registered again from {server.certs / 'clients'}, run folders are not touched, and Flower's list of "
+                "runs is empty."
+            ) from error
+        for (host, port), option in addresses:
+            check_free(host, port, option)
+        raise
 
 
 def _superlink(server: Server) -> Program:

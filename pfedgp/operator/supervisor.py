@@ -1,17 +1,18 @@
 """Keeps the server's processes running: starts them again when they die, and stops them in order."""
 
-import ctypes
 import os
 import re
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pfedgp.site.parent import ends_with_this_process
 from pfedgp_core.errors import RunFailedError
 
 __all__ = ["Program", "Supervisor"]
@@ -22,8 +23,6 @@ STOP_TIMEOUT = 15.0
 LONGEST_LOG = 10_000_000
 STEADY = 1.0
 _NO_REASON = "EXPERIMENTAL: "  # in warnings that Flower prints at every start
-_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass
@@ -85,14 +84,40 @@ class Supervisor:
         while not stopped():
             now = time.monotonic()
             steady = (steady or now) if ready() else None
-            if steady is not None and now - steady >= STEADY:
-                return
             code = program.process.poll()
             if code is not None:
                 raise RunFailedError(f"The {program.name} ended with exit code {code}: {self.reason(program)}")
+            if steady is not None and now - steady >= STEADY:
+                return
             if now > deadline:
                 raise RunFailedError(f"The {program.name} is not ready after {seconds:g} s: {self.reason(program)}")
             time.sleep(0.1)
+
+    def finish(self, program: Program, seconds: float, stopped: threading.Event) -> int | None:
+        """Run a program that ends by itself, once.
+
+        Returns
+        -------
+        int or None
+            Its exit code; None where `stopped` was set before, which ends it.
+
+        Raises
+        ------
+        RunFailedError
+            It has not ended in time.
+        """
+        deadline = time.monotonic() + seconds
+        self._start(program)
+        process = program.process
+        assert process is not None
+        try:
+            while (code := process.poll()) is None and not stopped.wait(0.05):
+                if time.monotonic() > deadline:
+                    raise RunFailedError(f"The {program.name} is not ready after {seconds:g} s: {self.reason(program)}")
+            return code
+        finally:
+            _signal_group(process, signal.SIGKILL)
+            process.wait()
 
     def check(self) -> bool:
         """Start again what has died, after a pause that grows; True where a process was started."""
@@ -143,13 +168,17 @@ class Supervisor:
 
     def reason(self, program: Program) -> str:
         """The last error in a program's log since it was started, or its last line where none names an error."""
-        content = (self.logs / f"{program.name}.log").read_bytes()
-        since = program.log_start if program.log_start <= len(content) else 0  # the log was shortened
-        plain = re.sub(r"\x1b\[[0-9;]*m", "", content[since:].decode(errors="replace"))
-        lines = [" ".join(line.split()) for line in plain.splitlines() if line.strip() and _NO_REASON not in line]
+        said = self.output(program).splitlines()
+        lines = [" ".join(line.split()) for line in said if line.strip() and _NO_REASON not in line]
         errors = [line for line in lines if re.search(r"\bERROR\b|\w(Error|Exception): ", line)]
         found = (errors or lines or ["no output"])[-1]
         return re.sub(r"^([\dT:.Z-]+ )?ERROR ?(:|\[[\w.]+\]) ", "", found).rstrip(".") + "."
+
+    def output(self, program: Program) -> str:
+        """What a program has printed since it was started, without colours."""
+        content = (self.logs / f"{program.name}.log").read_bytes()
+        since = program.log_start if program.log_start <= len(content) else 0  # the log was shortened
+        return re.sub(r"\x1b\[[0-9;]*m", "", content[since:].decode(errors="replace"))
 
     def _start(self, program: Program) -> None:
         self.shorten_logs()
@@ -163,14 +192,10 @@ class Supervisor:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C is ours to handle, in order
-                preexec_fn=_end_with_parent,
+                # Where this server is killed, its processes would keep the ports from the next one.
+                preexec_fn=ends_with_this_process(),
             )
         program.started = time.monotonic()
-
-
-def _end_with_parent() -> None:
-    # Where this server is killed, its processes would keep the ports from the next one.
-    _libc.prctl(_DIE_WITH_PARENT, signal.SIGTERM)
 
 
 def _signal_group(process: "subprocess.Popen[bytes]", number: int) -> None:
