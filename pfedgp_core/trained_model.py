@@ -38,8 +38,7 @@ class TrainedModel:
     participants : tuple of str
         Clients whose data trained or selected the model.
     temperature : float
-        At which the classifiers' probabilities were best calibrated on the federation's validation data; 1 where none
-        was chosen.
+        Chosen on the federation's validation data by ``calibration.prudent_temperature``; 1 where none was.
 
     Raises
     ------

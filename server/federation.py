@@ -260,7 +260,7 @@ class Federation:
             self.folder, self.settings, self.roster, self.spec, test, self.history, best, self.model, self._elapsed
         )
         if self.settings.personalise and self.roster.own_data:
-            meta = self._meta(best, total.get("temperature"))
+            meta = self._meta(best, total.get("model_temperature"))
             personalise(self.grid, self.settings, self.roster, best.vector, meta, self.folder)
         total |= self.releases.spent()
         self.folder.write_summary(total)

@@ -54,7 +54,7 @@ def test_sites_make_their_classifiers_from_the_best_model(
     for name in data:
         model = SavedSite.load(tmp_path / name).model
         assert model.vector.tobytes() == run.model("best").tobytes()
-        assert model.temperature == result["model"]["temperature"] == run.summary["temperature"] != 1
+        assert model.temperature == result["model"]["temperature"] == run.summary["model_temperature"] != 1
         assert f"{name}: created" in caplog.text
 
 
