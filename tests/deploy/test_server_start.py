@@ -166,13 +166,17 @@ def test_a_port_that_another_server_took_in_the_meantime_is_named(
 
 def test_another_servers_answers_do_not_make_this_one_ready(monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
     late = "import time; time.sleep(4); raise SystemExit(3)"
+    stopped = threading.Event()
+    end = threading.Timer(30.0, stopped.set)  # of a server that does take itself for ready
+    end.start()
     with (
         socket.create_server(server.fleet),
         socket.create_server(server.control),
         pytest.raises(RunFailedError, match="Cannot listen on"),
     ):
-        supervise(monkeypatch, server, late)
+        supervise(monkeypatch, server, late, stopped)
 
+    end.cancel()
     assert not server.state.has_server()
 
 
