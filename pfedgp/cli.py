@@ -1,6 +1,7 @@
 """The command ``pfedgp VERB``: picks the verb, and turns every failure into one sentence and an exit code.
 
-0 success, 1 failed run, 2 mistake in the command, its settings or its data, 130 stopped with Ctrl-C.
+0 success, 1 failed run, 2 mistake in the command, its settings or its data, 130 stopped with Ctrl-C, 143 with
+SIGTERM.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from typing import NamedTuple, NoReturn
 
 from pfedgp import __version__
 from pfedgp.operator.called_as import shown
+from pfedgp.stop_signals import TerminatedError, ignore_stop_signals
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError, PFedGPError
 
 __all__ = ["main"]
@@ -144,7 +146,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(list(argv))
     ending = {"code": 0}
     atexit.register(_end_despite_ray, ending)  # the first to be registered, and so the last to be called
-    ending["code"] = _run(sys.argv[1:])
+    try:
+        ending["code"] = _run(sys.argv[1:])
+    finally:
+        ignore_stop_signals()  # the outcome is told, and a late signal would give another exit code
     return ending["code"]
 
 
@@ -156,9 +161,9 @@ def _run(argv: list[str]) -> int:
             raise
         _say(str(error))
         return 2 if isinstance(error, ConfigError | DataError | ArtefactError) else 1
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         _say("Stopped.")
-        return 130
+        return 143 if isinstance(stop, TerminatedError) else 130
     except BrokenPipeError:
         # The reader of our output left (as in `pfedgp settings | head`); nothing can be printed any more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

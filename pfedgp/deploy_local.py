@@ -3,7 +3,6 @@
 import argparse
 import json
 import math
-import signal
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 from pfedgp.commands.simulate import add_assignments, check, collect_settings, run_folder
 from pfedgp.local_processes import LocalFlower, write_app
-from pfedgp.stop_signals import on_stop_signal
+from pfedgp.stop_signals import interrupted
 from pfedgp_core.config import Settings
 from pfedgp_core.datasets import load_dataset
 from pfedgp_core.errors import ConfigError, RunFailedError
@@ -88,7 +87,7 @@ def deploy_local(
     RunFailedError
         A process did not start, or the run did not complete.
     """
-    with tempfile.TemporaryDirectory(prefix="pfedgp-") as temporary, on_stop_signal(_interrupt, (signal.SIGTERM,)):
+    with interrupted(), tempfile.TemporaryDirectory(prefix="pfedgp-") as temporary:
         folder = Path(temporary)
         write_app(folder / "pfedgp", settings, out)
         with LocalFlower(folder) as flower:
@@ -123,8 +122,3 @@ def _classes_per_client(args: argparse.Namespace) -> int:
     classes = len(load_dataset(args.dataset, args.data_root or "", args.seed).class_names)
     step = classes // math.gcd(classes, args.sites)
     return min(classes, step * math.ceil(2 / step))
-
-
-def _interrupt(number: int) -> None:
-    """Leave through the same door on SIGTERM as on Ctrl-C, so that no process stays behind."""
-    raise KeyboardInterrupt

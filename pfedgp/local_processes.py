@@ -16,6 +16,8 @@ from typing import Any
 
 from pfedgp.operator.app_bundle import app_files
 from pfedgp.simulate import QUIET
+from pfedgp.site.parent import ends_with_this_process
+from pfedgp.stop_signals import on_stop_signal
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
 
@@ -58,6 +60,10 @@ class LocalFlower:
         return self
 
     def __exit__(self, *reason: object) -> None:
+        with on_stop_signal(lambda number: None):  # the end has begun, and nothing may cut it short
+            self._stop()
+
+    def _stop(self) -> None:
         for process in reversed(self.processes.values()):
             _signal_group(process, signal.SIGTERM)
         deadline = time.monotonic() + STOP_TIMEOUT
@@ -67,6 +73,22 @@ class LocalFlower:
             # Whatever a process started itself is in its group and goes with it.
             _signal_group(process, signal.SIGKILL)
             process.wait()
+        # What the SuperLink started is in no group of ours: it ends by itself soon after, where nothing keeps it.
+        while (left := self._left()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def _left(self) -> list[int]:
+        """Processes below those that were started here."""
+        homes = {f"FLWR_HOME={self._home(name)}".encode() for name in self.processes if not name.startswith("log-")}
+        found = []
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            with suppress(OSError):
+                if homes.intersection(path.read_bytes().split(b"\0")):
+                    found.append(int(path.parent.name))
+        return found
 
     def start_superlink(self) -> None:
         """Start the SuperLink and wait until its two ports are open."""
@@ -143,6 +165,7 @@ class LocalFlower:
                 stderr=errors,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
+                preexec_fn=ends_with_this_process(),
             )
         self.processes[name] = process
         assert process.stdout is not None
@@ -170,6 +193,7 @@ class LocalFlower:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C is ours to handle, in order
+                preexec_fn=ends_with_this_process(),
             )
 
     def _home(self, name: str) -> Path:

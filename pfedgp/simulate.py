@@ -4,15 +4,17 @@ import io
 import json
 import logging
 import os
+import signal
 import threading
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pfedgp.stop_signals import StopSignals, interrupted
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
 
@@ -30,6 +32,7 @@ QUIET = {
     "FLWR_LOG_LEVEL": "ERROR",
     "FLWR_TELEMETRY_ENABLED": "0",
     "OMP_NUM_THREADS": "1",
+    "RAY_ENABLE_AUTO_CONNECT": "0",  # or a thread that is late at the end would start another engine
     "RAY_USAGE_STATS_ENABLED": "0",
 }
 
@@ -69,6 +72,8 @@ def run_simulation(
     ------
     PFedGPError
         The run failed; the text says why. After an unexpected error, ``error.log`` holds the traceback.
+    KeyboardInterrupt
+        Ctrl-C or SIGTERM came (see ``pfedgp.stop_signals``); the run can be resumed.
     """
     workers = workers if workers is not None else os.cpu_count() or 1
     if workers < 1:
@@ -78,7 +83,8 @@ def run_simulation(
     with warnings.catch_warnings(), _environment(QUIET | {"PFEDGP_CLIENT_LOG": str(client_log)}):
         warnings.simplefilter("ignore", FutureWarning)  # of Ray, about its own next version
         try:
-            _simulate(settings, out, workers, _run_config(settings, out, outputs, resume))
+            with interrupted() as signals:
+                _simulate(settings, workers, _run_config(settings, out, outputs, resume), signals)
         except PFedGPError as error:
             if client_log.exists():
                 raise type(error)(f"{error} The clients' own log is {client_log}.") from error
@@ -110,7 +116,7 @@ def _run_config(settings: Settings, out: Path, outputs: "Outputs | None", resume
     return own | outputs.to_run_config()
 
 
-def _simulate(settings: Settings, out: Path, workers: int, run_config: dict[str, Any]) -> None:
+def _simulate(settings: Settings, workers: int, run_config: dict[str, Any], signals: StopSignals) -> None:
     print(f"Starting Flower's simulation engine for {settings.participants} clients ...", flush=True)
     import flwr.simulation
     from flwr.app import Context
@@ -128,25 +134,27 @@ def _simulate(settings: Settings, out: Path, workers: int, run_config: dict[str,
     @launcher.main()
     def main(grid: Grid, context: Context) -> None:
         threads.append(threading.current_thread())
+        own_grid = _SimulationGrid(grid, engine_stopped, signals, WINDOW * workers)
         full = Context(context.run_id, context.node_id, context.node_config, context.state, dict(run_config))
         try:
-            server.server_app.app(_SimulationGrid(grid, engine_stopped, WINDOW * workers), full)  # type: ignore[arg-type]
+            server.server_app.app(own_grid, full)  # type: ignore[arg-type]
         finally:
             # From here on Ray only prints that its actors have ended, as they were told to.
             farewell.enter_context(redirect_stdout(io.StringIO()))
 
     try:
-        flwr.simulation.run_simulation(
-            launcher,
-            client.client_app.app,
-            num_supernodes=settings.participants,
-            backend_config={
-                # Passed on to Ray's actors: one that dies is started again and its message tried once more, or Flower
-                # would go on handing messages to it, which fail at once.
-                "client_resources": {"num_cpus": 1, "num_gpus": 0.0, "max_restarts": -1, "max_task_retries": 1},
-                "init_args": {"num_cpus": workers, "logging_level": "ERROR", "log_to_driver": False},
-            },
-        )
+        with _keeping(signals):
+            flwr.simulation.run_simulation(
+                launcher,
+                client.client_app.app,
+                num_supernodes=settings.participants,
+                backend_config={
+                    # Passed on to Ray's actors: one that dies is started again and its message tried once more, or
+                    # Flower would go on handing messages to it, which fail at once.
+                    "client_resources": {"num_cpus": 1, "num_gpus": 0.0, "max_restarts": -1, "max_task_retries": 1},
+                    "init_args": {"num_cpus": workers, "logging_level": "ERROR", "log_to_driver": False},
+                },
+            )
     finally:
         engine_stopped.set()
         for thread in threads:  # where the engine failed, the server app notices that now, and leaves its summary
@@ -163,17 +171,58 @@ class _SimulationGrid:
         Of the engine.
     stopped : Event
         Set when the engine has ended.
+    signals : StopSignals
+        Of this process: one that came ends the server app too, and is the reason that the run leaves behind.
     window : int
         Requests that may be under way at a time (see ``server.messages.exchange``).
     """
 
-    def __init__(self, grid: "Grid", stopped: threading.Event, window: int) -> None:
-        self._grid, self._stopped, self.window = grid, stopped, window
+    def __init__(self, grid: "Grid", stopped: threading.Event, signals: StopSignals, window: int) -> None:
+        self._grid, self._stopped, self._signals, self.window = grid, stopped, signals, window
 
     def __getattr__(self, name: str) -> Any:
+        if self._signals.came is not None:
+            raise RunFailedError(f"The run was stopped by {signal.Signals(self._signals.came).name}.")
         if self._stopped.is_set():
             raise RunFailedError("The simulation engine stopped during the run: its own message says why.")
         return getattr(self._grid, name)
+
+
+@contextmanager
+def _keeping(signals: StopSignals) -> Iterator[None]:
+    """Take the signals back from Ray, which on SIGTERM prints a stack of C++ and aborts, and at its end dies of one."""
+    import ray
+
+    start = ray.init
+
+    def init(*arguments: Any, **options: Any) -> Any:
+        try:
+            started = start(*arguments, **options)
+        except SystemExit:  # what Ray's own handler makes of a SIGTERM that comes before it has started
+            signals.install()
+            signal.raise_signal(signal.SIGTERM)
+            raise
+        finally:
+            signals.install()
+        # Before it ends its processes, Ray's library gives the signals their default actions.
+        node = getattr(ray._private.worker, "_global_node", None)
+        if node is not None:
+            node.kill_all_processes = _after(signals.install, node.kill_all_processes)
+        return started
+
+    ray.init = init
+    try:
+        yield
+    finally:
+        ray.init = start
+
+
+def _after(first: Callable[[], Any], then: Callable[..., Any]) -> Callable[..., Any]:
+    def both(*arguments: Any, **options: Any) -> Any:
+        first()
+        return then(*arguments, **options)
+
+    return both
 
 
 @contextmanager

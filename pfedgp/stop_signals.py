@@ -1,17 +1,52 @@
 """The signals that ask a process for its end: the first one is handled, and none after it spoils the end."""
 
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["on_stop_signal"]
+__all__ = ["STOP_SIGNALS", "StopSignals", "TerminatedError", "ignore_stop_signals", "interrupted", "on_stop_signal"]
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class TerminatedError(KeyboardInterrupt):
+    """SIGTERM came; it leaves through the same doors as Ctrl-C, with an exit code of its own."""
+
+
+class StopSignals:
+    """The handlers of `on_stop_signal`, and what has come.
+
+    Parameters
+    ----------
+    handler : callable
+        Called with the number of the first signal.
+    numbers : sequence of int
+        Signals.
+    """
+
+    def __init__(self, handler: Callable[[int], None], numbers: Sequence[int]) -> None:
+        self._handler, self._numbers = handler, numbers
+        self.came: int | None = None  # number of the first signal
+
+    def install(self) -> dict[int, "Callable[[int, FrameType | None], object] | int | None"]:
+        """Install the handlers, again where a library has installed its own, and return the former ones.
+
+        Outside the main thread, where Python allows no handlers, nothing is done.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            return {}
+        return {number: signal.signal(number, self._handle) for number in self._numbers}
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.came is None:
+            self.came = number
+            self._handler(number)
 
 
 @contextmanager
-def on_stop_signal(
-    handler: Callable[[int], None], numbers: Sequence[int] = (signal.SIGTERM, signal.SIGINT)
-) -> Iterator[None]:
+def on_stop_signal(handler: Callable[[int], None], numbers: Sequence[int] = STOP_SIGNALS) -> Iterator[StopSignals]:
     """Call `handler` with the number of the first of these signals, and ignore all later ones.
 
     Without one, the former handlers come back at the end. After one, the signals stay ignored: service managers and
@@ -24,17 +59,44 @@ def on_stop_signal(
     numbers : sequence of int
         Signals.
     """
-    came = False
-
-    def first(number: int, frame: FrameType | None) -> None:
-        nonlocal came
-        if not came:
-            came = True
-            handler(number)
-
-    former = {number: signal.signal(number, first) for number in numbers}
+    signals = StopSignals(handler, numbers)
+    former = signals.install()
     try:
-        yield
+        yield signals
     finally:
         for number, before in former.items():
-            signal.signal(number, signal.SIG_IGN if came else before)
+            signal.signal(number, signal.SIG_IGN if signals.came is not None else before)
+
+
+@contextmanager
+def interrupted() -> Iterator[StopSignals]:
+    """Interrupt the block at the first signal; whatever the block makes of that, its end is the interruption.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Ctrl-C.
+    TerminatedError
+        SIGTERM.
+    """
+
+    def interrupt(number: int) -> None:
+        raise _interruption(number)
+
+    with on_stop_signal(interrupt) as signals:
+        try:
+            yield signals
+        except BaseException as error:
+            if signals.came is None:
+                raise
+            raise _interruption(signals.came) from error
+
+
+def ignore_stop_signals() -> None:
+    """Ignore them all from now on, in a process that ends anyway and whose exit code is decided."""
+    for number in (*STOP_SIGNALS, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _interruption(number: int) -> KeyboardInterrupt:
+    return TerminatedError() if number == signal.SIGTERM else KeyboardInterrupt()

@@ -1,6 +1,5 @@
 """Keeps the server's processes running: starts them again when they die, and stops them in order."""
 
-import ctypes
 import os
 import re
 import shutil
@@ -13,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pfedgp.site.parent import ends_with_this_process
 from pfedgp_core.errors import RunFailedError
 
 __all__ = ["Program", "Supervisor"]
@@ -23,8 +23,6 @@ STOP_TIMEOUT = 15.0
 LONGEST_LOG = 10_000_000
 STEADY = 1.0
 _NO_REASON = "EXPERIMENTAL: "  # in warnings that Flower prints at every start
-_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass
@@ -194,14 +192,10 @@ class Supervisor:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C is ours to handle, in order
-                preexec_fn=_end_with_parent,
+                # Where this server is killed, its processes would keep the ports from the next one.
+                preexec_fn=ends_with_this_process(),
             )
         program.started = time.monotonic()
-
-
-def _end_with_parent() -> None:
-    # Where this server is killed, its processes would keep the ports from the next one.
-    _libc.prctl(_DIE_WITH_PARENT, signal.SIGTERM)
 
 
 def _signal_group(process: "subprocess.Popen[bytes]", number: int) -> None:

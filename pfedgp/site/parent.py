@@ -3,10 +3,13 @@
 import ctypes
 import os
 import signal
+from collections.abc import Callable
+from functools import partial
 
-__all__ = ["end_with_parent"]
+__all__ = ["end_with_parent", "ends_with_this_process"]
 
 _PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)  # loaded here, for between fork and exec nothing should be
 
 
 def end_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
@@ -19,6 +22,11 @@ def end_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
     number : int
         The signal; it also reaches a process that is busy or was replaced by another program with ``exec``.
     """
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
+    _libc.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
     if os.getppid() != parent:
         os.kill(os.getpid(), number)
+
+
+def ends_with_this_process(number: int = signal.SIGTERM) -> Callable[[], None]:
+    """Return the ``preexec_fn`` of a program that is to get a signal once the thread that starts it is gone."""
+    return partial(end_with_parent, os.getpid(), number)
