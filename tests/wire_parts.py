@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from flwr.app import Message
 
-from pfedgp_core.exchange import CONFIG, METRICS, SHARED
+from pfedgp_core.exchange import CONFIG, HELLO, METRICS, SHARED
 from pfedgp_core.wire import SHARED_TYPE, unpack, unpack_vector
+from tests.fakegrid import Tamper
 
 
 def metrics_of(message: Message) -> dict[str, Any]:
@@ -36,3 +37,15 @@ def put_vector(message: Message, vector: np.ndarray) -> None:
     """Put a vector of any type into a message."""
     message.content[CONFIG][SHARED] = vector.tobytes()
     message.content[CONFIG][SHARED_TYPE] = vector.dtype.str
+
+
+def greets_with(client: int, **changes: Any) -> Tamper:
+    """A tamper by which one client says something else of itself than it is."""
+
+    def tamper(request: Message, index: int, reply: Message) -> Message:
+        if request.metadata.message_type == HELLO and index == client:
+            config = reply.content[CONFIG]
+            config["hello"] = json.dumps(json.loads(str(config["hello"])) | changes)
+        return reply
+
+    return tamper

@@ -1,23 +1,20 @@
 """Sites whose inputs are on another scale, or that lie about them, and clients that do not belong: before round 1."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import Message
 
 from client import own_site as own_site_module
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
-from pfedgp_core.exchange import CONFIG, HELLO
 from pfedgp_core.hello import Hello
 from server.input_scales import off_scale, on_another_scale, two_scales
 from server.membership import common_spec, misfit, outsiders
 from server.roster import Roster
-from tests.fakegrid import Tamper
 from tests.own_sites import OwnGrid, archive, rows_of
+from tests.wire_parts import greets_with
 
 OWN = Settings(clients_per_round=2, min_clients=2, wait_timeout=60.0)
 
@@ -26,18 +23,6 @@ def hello(name: str, mean: tuple[float, ...], std: tuple[float, ...], **changes:
     """A site with vectors."""
     fields: dict[str, Any] = {"n_train": 100, "input_shape": (len(mean),), "partition_hash": ""} | changes
     return Hello(name, (0, 1), ("a", "b"), n_validation=9, n_test=9, versions={}, mean=mean, std=std, **fields)
-
-
-def claims(**changes: Any) -> Tamper:
-    """The last site by name says something else of itself than it is."""
-
-    def tamper(request: Message, index: int, reply: Message) -> Message:
-        if request.metadata.message_type == HELLO and index == 2:
-            config = reply.content[CONFIG]
-            config["hello"] = json.dumps(json.loads(str(config["hello"])) | changes)
-        return reply
-
-    return tamper
 
 
 @pytest.mark.parametrize(
@@ -124,7 +109,7 @@ def test_a_site_that_does_not_fit_is_refused_and_the_others_begin(
 ) -> None:
     own_site_module.own_site.cache_clear()
     sites = {f"ward-{n}": archive(tmp_path / f"{n}.npz", rows_of(0, 1, part=i)[:40]) for i, n in enumerate("abc")}
-    grid, roster = OwnGrid(dict(sorted(sites.items(), reverse=True)), claims(**changes)), Roster(OWN)
+    grid, roster = OwnGrid(dict(sorted(sites.items(), reverse=True)), greets_with(2, **changes)), Roster(OWN)
     roster.wait(grid)
     assert [client.name for client in roster.online()] == ["ward-a", "ward-b"]
     assert np.isfinite(roster.spec.std).all()

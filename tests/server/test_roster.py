@@ -1,6 +1,5 @@
 """Who takes part: greetings, refusals, waiting, late and returning clients."""
 
-import json
 import logging
 import threading
 from pathlib import Path
@@ -11,24 +10,13 @@ from flwr.app import Error, Message
 from client.client_app import app
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
-from pfedgp_core.exchange import CONFIG, HELLO
+from pfedgp_core.exchange import CONFIG
 from server import roster as roster_module
 from server import waiting
 from server.roster import Roster
 from tests.fakegrid import FakeGrid
 from tests.federation_run import SMALL, Run, start
-
-
-def hello_with(**changes):
-    """A tamper that changes what client 1 says in its greeting."""
-
-    def tamper(request: Message, index: int, reply: Message) -> Message:
-        if request.metadata.message_type == HELLO and index == 1:
-            config = reply.content[CONFIG]
-            config["hello"] = json.dumps(json.loads(str(config["hello"])) | changes)
-        return reply
-
-    return tamper
+from tests.wire_parts import greets_with
 
 
 def test_all_clients_of_a_simulated_data_set_are_awaited() -> None:
@@ -92,13 +80,13 @@ def test_a_resumed_simulation_waits_for_all_however_slowly_they_start(monkeypatc
 )
 def test_clients_that_do_not_belong_together_end_the_run_before_it_starts(changes: dict, reason: str) -> None:
     with pytest.raises(RunFailedError, match=reason):
-        Roster(SMALL).wait(FakeGrid(app, 5, hello_with(**changes)))
+        Roster(SMALL).wait(FakeGrid(app, 5, greets_with(1, **changes)))
 
 
 @pytest.mark.parametrize("field", [{"name": ""}, {"name": "a\nb"}, {"classes": [99]}, {"n_test": -1}, {"versions": 3}])
 def test_a_malformed_greeting_is_no_client(field: dict) -> None:
     with pytest.raises(RunFailedError, match=r"4 of 5 clients are ready.*1 cannot take part"):
-        Roster(SMALL.replace(wait_timeout=0.3)).wait(FakeGrid(app, 5, hello_with(**field)))
+        Roster(SMALL.replace(wait_timeout=0.3)).wait(FakeGrid(app, 5, greets_with(1, **field)))
 
 
 def test_a_wrong_number_of_nodes_is_found_soon(monkeypatch: pytest.MonkeyPatch) -> None:
