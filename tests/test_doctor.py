@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pfedgp import linux
 from pfedgp.cli import main
-from pfedgp.doctor import kernel, local
+from pfedgp.doctor import local
 from pfedgp.doctor.clock import AHEAD_LIMIT, BEHIND_LIMIT, clock_offset, duration
 from pfedgp.doctor.problem import Check, Problem, checked
 from pfedgp.doctor.server import check_server
@@ -63,10 +64,10 @@ def test_errors_of_the_product_become_problems() -> None:
 def test_listening_sockets_are_found_by_port_and_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as narrow:
         port = narrow.getsockname()[1]
-        assert kernel.listening_on(port) == ["127.0.0.1"]
+        assert linux.listening_on(port) == ["127.0.0.1"]
     with socket.create_server(("0.0.0.0", 0)) as wide:
-        assert kernel.listening_on(wide.getsockname()[1]) == ["0.0.0.0"]
-    assert kernel.listening_on(port) == []
+        assert linux.listening_on(wide.getsockname()[1]) == ["0.0.0.0"]
+    assert linux.listening_on(port) == []
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="needs IPv6")
@@ -76,17 +77,17 @@ def test_listening_on_ipv6() -> None:
     except OSError:
         pytest.skip("needs IPv6")
     with server:
-        assert kernel.listening_on(server.getsockname()[1]) == ["::1"]
+        assert linux.listening_on(server.getsockname()[1]) == ["::1"]
 
 
 def test_processes_are_known_by_name() -> None:
-    assert kernel.is_alive(os.getpid(), "py")
-    assert not kernel.is_alive(os.getpid(), "flower-superlink")
-    assert not kernel.is_alive(2**22 + 1, "py")
+    assert linux.is_alive(os.getpid(), "py")
+    assert not linux.is_alive(os.getpid(), "flower-superlink")
+    assert not linux.is_alive(2**22 + 1, "py")
 
 
 def test_the_clock_of_this_machine_can_be_asked() -> None:
-    assert kernel.clock_is_synchronised() in (True, False, None)
+    assert linux.clock_is_synchronised() in (True, False, None)
 
 
 def test_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

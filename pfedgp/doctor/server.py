@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp.doctor.certificates import day, expiry_warning
-from pfedgp.doctor.kernel import clock_is_synchronised, is_alive, listening_on
 from pfedgp.doctor.local import check_folder, check_versions, size, warning
 from pfedgp.doctor.problem import Check, Deadline, Problem, checked
 from pfedgp.doctor.reach import Address, parse_address
 from pfedgp.doctor.site import check_connection
 from pfedgp.doctor.tls import NEW_CERTIFICATE, served_certificate
+from pfedgp.linux import clock_is_synchronised, is_alive, listening_on
 from pfedgp.operator.addresses import is_loopback, reachable_as
 from pfedgp.operator.called_as import control_is_internal
 from pfedgp.operator.certificates import read_certificate, subject_names

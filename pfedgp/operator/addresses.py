@@ -2,16 +2,13 @@
 
 import errno
 import ipaddress
-import os
 import re
 import socket
 import time
-from contextlib import suppress
-from pathlib import Path
 
 from pfedgp_core.errors import ConfigError, RunFailedError
 
-__all__ = ["check_free", "is_loopback", "is_open", "join", "listens", "overlap", "parse_address", "reachable_as"]
+__all__ = ["check_free", "is_loopback", "is_open", "join", "overlap", "parse_address", "reachable_as"]
 
 
 def parse_address(text: str, option: str) -> tuple[str, int]:
@@ -102,20 +99,3 @@ def is_open(host: str, port: int) -> bool:
             return True
     except OSError:
         return False
-
-
-def listens(pid: int, port: int) -> bool:
-    """Whether it is this process that listens on a port; True also where the system does not tell."""
-    own, known = set(), False
-    with suppress(OSError):
-        for handle in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(OSError):
-                own.add(os.readlink(handle))
-    for table in ("tcp", "tcp6"):
-        with suppress(OSError):
-            for line in Path(f"/proc/{pid}/net/{table}").read_text(encoding="ascii").splitlines()[1:]:
-                known = True
-                local, state, inode = (line.split()[i] for i in (1, 3, 9))
-                if state == "0A" and int(local.rpartition(":")[2], 16) == port and f"socket:[{inode}]" in own:
-                    return True
-    return not (known and own)

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pfedgp.operator.addresses import check_free, is_open, join, listens, reachable_as
+from pfedgp.linux import listens
+from pfedgp.operator.addresses import check_free, is_open, join, reachable_as
 from pfedgp.operator.called_as import called_as, shown
 from pfedgp.operator.certificates import read_certificate
 from pfedgp.operator.control import Control

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from pfedgp.linux import listens
 from pfedgp.local_processes import free_ports
 from pfedgp.operator import certificates, superlink
-from pfedgp.operator.addresses import listens
 from pfedgp.operator.database import damage, make_database
 from pfedgp.operator.state import StateFolder
 from pfedgp.operator.superlink import Server
