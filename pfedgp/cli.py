@@ -19,7 +19,7 @@ from typing import NamedTuple, NoReturn
 
 from pfedgp import __version__
 from pfedgp.operator.called_as import shown
-from pfedgp.stop_signals import TerminatedError, ignore_stop_signals
+from pfedgp.stop_signals import exit_code, ignore_stop_signals
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError, PFedGPError
 
 __all__ = ["main"]
@@ -163,7 +163,7 @@ def _run(argv: list[str]) -> int:
         return 2 if isinstance(error, ConfigError | DataError | ArtefactError) else 1
     except KeyboardInterrupt as stop:
         _say("Stopped.")
-        return 143 if isinstance(stop, TerminatedError) else 130
+        return exit_code(stop)
     except BrokenPipeError:
         # The reader of our output left (as in `pfedgp settings | head`); nothing can be printed any more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -6,9 +6,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["STOP_SIGNALS", "StopSignals", "TerminatedError", "ignore_stop_signals", "interrupted", "on_stop_signal"]
+__all__ = [
+    "STOP_OR_HANGUP",
+    "STOP_SIGNALS",
+    "StopSignals",
+    "TerminatedError",
+    "exit_code",
+    "ignore_stop_signals",
+    "interrupted",
+    "on_stop_signal",
+]
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+STOP_OR_HANGUP = (*STOP_SIGNALS, signal.SIGHUP)
 
 
 class TerminatedError(KeyboardInterrupt):
@@ -92,9 +102,14 @@ def interrupted() -> Iterator[StopSignals]:
             raise _interruption(signals.came) from error
 
 
+def exit_code(stop: KeyboardInterrupt) -> int:
+    """The exit code of a command that was interrupted: 130 after Ctrl-C, 143 after SIGTERM."""
+    return 143 if isinstance(stop, TerminatedError) else 130
+
+
 def ignore_stop_signals() -> None:
     """Ignore them all from now on, in a process that ends anyway and whose exit code is decided."""
-    for number in (*STOP_SIGNALS, signal.SIGHUP):
+    for number in STOP_OR_HANGUP:
         signal.signal(number, signal.SIG_IGN)
 
 

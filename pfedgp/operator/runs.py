@@ -1,7 +1,6 @@
 """Runs on a deployment's server: start, resume, stop, and find one by its folder's name or its id."""
 
 import argparse
-import signal
 import sys
 import time
 from dataclasses import asdict
@@ -13,7 +12,7 @@ from pfedgp.operator.called_as import shown
 from pfedgp.operator.connection import Target, find_target
 from pfedgp.operator.control import Control, Run
 from pfedgp.operator.follow import UnfinishedError, follow
-from pfedgp.stop_signals import on_stop_signal
+from pfedgp.stop_signals import exit_code, interrupted
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
 from server.outputs import Outputs
@@ -85,15 +84,8 @@ def attend(target: Target, run_id: int, name: str, detach: bool = False) -> int:
         print(f"Run {name} ({run_id}) goes on by itself. Follow it with: {on}")
         return 0
     print(f"Run {name} ({run_id}) on the server at {target.address}", flush=True)
-    terminated = False
-
-    def terminate(number: int) -> None:
-        nonlocal terminated
-        terminated = True
-        raise KeyboardInterrupt
-
     try:
-        with on_stop_signal(terminate, (signal.SIGTERM,)):
+        with interrupted():
             follow(target, run_id, lambda line: print(shown(line), flush=True))
     except UnfinishedError as error:
         folder = target.local(error.folder)
@@ -102,9 +94,9 @@ def attend(target: Target, run_id: int, name: str, detach: bool = False) -> int:
         raise RunFailedError(
             f"{error} Go on from its last checkpoint: pfedgp resume {folder}{target.options}"
         ) from error
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         print(f"\nThe run goes on. Follow it with: {on}; stop it with: {off}", file=sys.stderr, flush=True)
-        return 143 if terminated else 130
+        return exit_code(stop)
     return 0
 
 

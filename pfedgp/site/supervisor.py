@@ -19,7 +19,7 @@ from pfedgp.site import flower_log
 from pfedgp.site.plan import SitePlan
 from pfedgp.site.state_folder import StateFolder
 from pfedgp.site.supernode_process import Heard, SuperNodeProcess
-from pfedgp.stop_signals import on_stop_signal
+from pfedgp.stop_signals import STOP_OR_HANGUP, on_stop_signal
 from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ __all__ = ["Supervisor"]
 FIRST_PAUSE, LAST_PAUSE = 1.0, 15.0
 HEALTHY = 60.0  # seconds of connection after which the pauses start again from the first
 SAY_AGAIN = 600.0  # seconds between two equal lines about what is waited for
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 LOOK_AGAIN = 60.0  # seconds between two diagnoses while the server does not answer
 # Someone may be about to register the key, so that this mistake is waited for.
 PASSING = {"unregistered"}
@@ -75,7 +74,7 @@ class Supervisor:
         RunFailedError
             The worker cannot load its app.
         """
-        with on_stop_signal(lambda n: self._heard.put(Heard("signal", n)), STOP_SIGNALS):
+        with on_stop_signal(lambda n: self._heard.put(Heard("signal", n)), STOP_OR_HANGUP):
             self._status()
             pause = FIRST_PAUSE
             try:

@@ -14,6 +14,7 @@ from pfedgp.operator import connection, follow, runs
 from pfedgp.operator.connection import Target
 from pfedgp.operator.control import Control, Node, Run, UnreachableError
 from pfedgp.operator.state import StateFolder
+from pfedgp.stop_signals import STOP_SIGNALS
 from server.run_lock import RunLock
 from tests.federation_run import SMALL, federate
 
@@ -168,10 +169,12 @@ def test_sigterm_leaves_a_run_as_ctrl_c_does(
 ) -> None:
     monkeypatch.setattr(runs, "follow", lambda *arguments: signal.raise_signal(signal.SIGTERM))
 
+    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
     try:
         assert runs.attend(Target("x", Path(), None, " --state s", True), 1, "night") == 143
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
     assert "The run goes on. Follow it with: pfedgp run --attach night --state s" in capsys.readouterr().err
 

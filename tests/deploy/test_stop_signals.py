@@ -12,7 +12,7 @@ import pytest
 
 from pfedgp import cli, local_processes
 from pfedgp.local_processes import LocalFlower
-from pfedgp.stop_signals import STOP_SIGNALS, TerminatedError, interrupted, on_stop_signal
+from pfedgp.stop_signals import STOP_OR_HANGUP, STOP_SIGNALS, TerminatedError, interrupted, on_stop_signal
 from tests.deploy.namespaces import Host
 from tests.deploy.program import Program, children, is_alive, wait_for
 
@@ -33,7 +33,7 @@ print("ended")
 @pytest.fixture
 def handlers() -> Iterator[None]:
     """After a signal they stay ignored: here they come back."""
-    before = {number: signal.getsignal(number) for number in (*STOP_SIGNALS, signal.SIGHUP)}
+    before = {number: signal.getsignal(number) for number in STOP_OR_HANGUP}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
