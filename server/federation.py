@@ -199,8 +199,9 @@ class Federation:
         return self.strategy.evaluation
 
     def _exchange(self, messages: Iterable[Message]) -> list[Message]:
-        names = {node: client.name for node, client in self.roster.by_node().items()}
-        return exchange(self.grid, list(messages), self.settings.round_timeout, names if self.roster.own_data else {})
+        own = self.roster.own_data
+        names = {node: client.name for node, client in self.roster.by_node().items()} if own else None
+        return exchange(self.grid, list(messages), self.settings.round_timeout, names)
 
     def _record(self, record: dict[str, Any], evaluation: Evaluation | None = None) -> None:
         """Add a round to the history; its model is the current one, and becomes the best where it is."""

@@ -12,7 +12,7 @@ from pfedgp_core.data_spec import DataSpec
 from pfedgp_core.errors import RunFailedError
 from pfedgp_core.simulated import simulated_partition
 from server.artefacts import RunFolder
-from server.calibration import calibration_record, temperature_results
+from server.calibration import RunCalibration
 from server.checkpoint import Model
 from server.outcome import client_rows, summary
 from server.roster import Roster
@@ -93,26 +93,27 @@ def final_results(
     rows = client_rows(roster, test)
     folder.write_clients(rows)
     folder.write_plots(history, test.pooled)
-    calibration = calibration_record(test, spec.class_names)
+    calibration = RunCalibration.of(test)
     if calibration is not None:
-        folder.write_calibration(calibration)
+        folder.write_calibration(calibration.record(test, spec.class_names))
     _write_partition(folder, settings, roster.reference.partition_hash)
     score, missing = best.metrics.get(test.report.score), _missing(roster, test)
     total = summary(settings, roster, test, history, best.round, score, missing, elapsed())
-    found = temperature_results(test)
-    if found:
-        about = (settings, roster, spec, test.report, found["model_temperature"])
+    if calibration is not None:
+        about = (settings, roster, spec, test.report, calibration.model_temperature)
         folder.save_model("best", best.vector, model_meta(best, *about))
         if np.array_equal(final.vector, best.vector):
             folder.save_model("final", final.vector, model_meta(final, *about))
-    return rows, total | found
+        total |= calibration.results()
+    return rows, total
 
 
 def _missing(roster: Roster, test: Evaluation) -> dict[str, str]:
     returning = set(roster.returning())
-    absent = {c.name: "did not answer" if c.name in returning else "not connected" for c in roster.all}
     return {
-        client.name: test.replies.failed.get(client.name, absent[client.name])
+        client.name: test.replies.failed.get(
+            client.name, "did not answer" if client.name in returning else "not connected"
+        )
         for client in roster.all
         if client.hello.n_test and client.name not in test.replies.accepted
     }

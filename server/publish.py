@@ -220,11 +220,15 @@ class Publication:
 
     def _check_name(self, node: int, name: str) -> None:
         """Raise DataError where a node answers under the name of another site."""
-        self._keys.look_up(self.grid, [node])
-        key, known = self._keys.of(node), (self.names or {}).get(node, name)
-        # A node without a key that connects anew has another id.
-        taken = bool(key) and key != name and any(row.get("client") == name for row in self._rows.values())
-        if name != known or taken or self._keys.pretended(name, node, {}):
+        if self.names is not None:  # the run has looked at the keys
+            strange = name != self.names.get(node, name)
+        else:
+            self._keys.look_up(self.grid, [node])
+            key = self._keys.of(node)
+            # A node without a key that connects anew has another id.
+            taken = bool(key) and key != name and any(row.get("client") == name for row in self._rows.values())
+            strange = taken or bool(self._keys.pretended(name, node, {}))
+        if strange:
             raise DataError(f"its answer has the name of another site, {name!r}")
 
     def _refuse(self, node: int, error: DataError) -> None:

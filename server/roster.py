@@ -97,8 +97,7 @@ class Roster:
 
     def online(self) -> list[Client]:
         """Clients whose node was connected at the last look and that answer, by name."""
-        here = self.connected - set(self.refusals)
-        return [client for client in self.all if client.node_id in here and not self.answering.awaited(client.name)]
+        return [client for client in self._connected() if not self.answering.awaited(client.name)]
 
     @property
     def refusals(self) -> dict[int, str]:
@@ -111,8 +110,7 @@ class Roster:
 
     def returning(self) -> list[str]:
         """Names of clients whose node is connected and that have not answered their greeting yet."""
-        here = self.connected - set(self.refusals)
-        return [c.name for c in self.all if c.node_id in here and self.answering.awaited(c.name)]
+        return [client.name for client in self._connected() if self.answering.awaited(client.name)]
 
     def missing(self) -> list[str]:
         """Names of known clients that are not online."""
@@ -215,6 +213,10 @@ class Roster:
         wait_for_clients(self, grid)
         self.freeze()
         self.started = True
+
+    def _connected(self) -> list[Client]:
+        here = self.connected - set(self.refusals)
+        return [client for client in self.all if client.node_id in here]
 
     def _look(self, online: set[int]) -> None:
         """Note who left, and that whoever comes back has to present itself."""
