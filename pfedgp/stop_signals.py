@@ -67,9 +67,11 @@ def on_stop_signal(handler: Callable[[int], None], numbers: Sequence[int] = STOP
     handler : callable
         Runs between two instructions of the main thread; may raise.
     numbers : sequence of int
-        Signals.
+        Signals. One that the process was started to ignore stays ignored: a shell does that with Ctrl-C for a job in
+        the background, and nohup with the end of the terminal.
     """
-    signals = StopSignals(handler, numbers)
+    heeded = [n for n in numbers if n == signal.SIGTERM or signal.getsignal(n) is not signal.SIG_IGN]
+    signals = StopSignals(handler, heeded)
     former = signals.install()
     try:
         yield signals

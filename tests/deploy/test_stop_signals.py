@@ -50,6 +50,24 @@ def test_a_second_signal_does_not_kill_a_process_that_is_ending(number: signal.S
     assert process.returncode == 0
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_what_a_process_was_started_to_ignore_it_ignores(number: signal.Signals) -> None:
+    code = SLOW_END.replace("stopped.set())", "stopped.set(), STOP_OR_HANGUP)").replace(
+        "import on_stop_signal", "import STOP_OR_HANGUP, on_stop_signal"
+    )
+    ignoring = f"trap '' {number.name[3:]}; exec \"$@\""
+    with subprocess.Popen(
+        ["sh", "-c", ignoring, "sh", sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(1.0)
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.read() == "ending\nended\n"
+    assert process.returncode == 0
+
+
 def test_only_the_first_signal_is_handled_and_without_one_nothing_changes() -> None:
     numbers = (signal.SIGUSR1, signal.SIGUSR2)
     before = [signal.getsignal(number) for number in numbers]
