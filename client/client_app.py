@@ -11,12 +11,12 @@ from client.published import onboard_node
 from client.site import Site, greeting, load_site
 from pfedgp_core.devices import explain_memory
 from pfedgp_core.errors import DataError
-from pfedgp_core.evaluation import evaluate_client
-from pfedgp_core.exchange import OK, SPLITS
-from pfedgp_core.privacy import private_update
-from pfedgp_core.replies import EvaluateReply, TrainReply
-from pfedgp_core.streams import Stream
-from pfedgp_core.update import local_update
+from pfedgp_core.learning.privacy import private_update
+from pfedgp_core.methods.evaluation import evaluate_client
+from pfedgp_core.methods.update import local_update
+from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.wire.names import OK, SPLITS
+from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 
 # One thread per client: simulated clients share the cores, and no float sum may depend on how many there are.
 torch.set_num_threads(1)

@@ -12,14 +12,14 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Error, Message, RecordDict
 
 from pfedgp_core.config import Settings
-from pfedgp_core.data_spec import DataSpec
+from pfedgp_core.data.spec import DataSpec
 from pfedgp_core.errors import DataError, PFedGPError
-from pfedgp_core.exchange import ARRAYS, CONFIG, MODEL, MODEL_HASH, ROUND, SETTINGS, SHARED, SPEC, SPLIT
-from pfedgp_core.hello import Hello
-from pfedgp_core.publication import OnboardReply, published_model
-from pfedgp_core.replies import EvaluateReply, TrainReply
-from pfedgp_core.trained_model import TrainedModel
-from pfedgp_core.wire import fits, pack, unpack_vector
+from pfedgp_core.site.trained_model import TrainedModel
+from pfedgp_core.wire.hello import Hello
+from pfedgp_core.wire.layout import fits, pack, unpack_vector
+from pfedgp_core.wire.names import ARRAYS, CONFIG, MODEL, MODEL_HASH, ROUND, SETTINGS, SHARED, SPEC, SPLIT
+from pfedgp_core.wire.publication import OnboardReply, published_model
+from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 
 __all__ = ["Request", "answers_errors", "note_error", "read_published", "read_request", "reply_to"]
 

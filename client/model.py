@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from pfedgp_core.config import Settings
-from pfedgp_core.datasets import ClientData
-from pfedgp_core.shared import SharedState
+from pfedgp_core.data.datasets import ClientData
+from pfedgp_core.model.shared import SharedState
 
 __all__ = ["shared_state"]
 

@@ -22,18 +22,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from pfedgp_core.builtin_samples import builtin_samples
-from pfedgp_core.class_ids import to_split, to_targets
 from pfedgp_core.config import Settings
-from pfedgp_core.data_check import unusable
-from pfedgp_core.data_spec import DataSpec, normal_class, parse_shape, union_of_classes
-from pfedgp_core.datasets import DATASETS, ClientData, TensorSplit
+from pfedgp_core.data.datasets import DATASETS, ClientData, TensorSplit
+from pfedgp_core.data.moments import input_moments
+from pfedgp_core.data.own.builtin import builtin_samples
+from pfedgp_core.data.own.check import unusable
+from pfedgp_core.data.own.class_ids import to_split, to_targets
+from pfedgp_core.data.own.kept_split import PARTS, assign_parts, keep_split, rows_by_part
+from pfedgp_core.data.own.reader import fingerprint, read_splits, split_paths
+from pfedgp_core.data.own.samples import Samples, shape_text
+from pfedgp_core.data.samples import Split, normalised
+from pfedgp_core.data.spec import DataSpec, normal_class, parse_shape, union_of_classes
 from pfedgp_core.errors import ConfigError, DataError
-from pfedgp_core.kept_split import PARTS, assign_parts, keep_split, rows_by_part
-from pfedgp_core.moments import input_moments
-from pfedgp_core.own_data import fingerprint, read_splits, split_paths
-from pfedgp_core.own_samples import Samples, shape_text
-from pfedgp_core.samples import Split, normalised
 
 __all__ = ["OwnSite", "Source", "own_site"]
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from pfedgp_core.errors import ArtefactError
-from pfedgp_core.replies import TrainReply
-from pfedgp_core.whole_file import write_whole
+from pfedgp_core.files.whole import write_whole
+from pfedgp_core.wire.replies import TrainReply
 
 __all__ = ["PROGRESS_FILE", "note_progress"]
 

@@ -24,13 +24,13 @@ from typing import Any
 
 from client.onboard import Onboarding, Outcome
 from client.own_site import Source, own_site
-from pfedgp_core.datasets import DATASETS, Split, load_dataset
+from pfedgp_core.data.datasets import DATASETS, Split, load_dataset
+from pfedgp_core.data.own.samples import Samples
+from pfedgp_core.data.simulated import simulated_partition
 from pfedgp_core.errors import ConfigError, DataError, NoSiteFolderError
-from pfedgp_core.own_samples import Samples
-from pfedgp_core.publication import CREATED, NAME_LIMIT, REFRESHED, UNCHANGED, OnboardReply
-from pfedgp_core.saved_site import is_site
-from pfedgp_core.simulated import simulated_partition
-from pfedgp_core.trained_model import TrainedModel
+from pfedgp_core.site.saved import is_site
+from pfedgp_core.site.trained_model import TrainedModel
+from pfedgp_core.wire.publication import CREATED, NAME_LIMIT, REFRESHED, UNCHANGED, OnboardReply
 
 __all__ = ["onboard_node"]
 

@@ -13,7 +13,7 @@ client). On the frozen features of its best model every client then gets
   by accuracy and among equals the first of the grid.
 
 All are measured on the pooled test data of all clients, and again at the temperature that has the smallest ECE on the
-pooled validation data (`pfedgp_core.calibration`).
+pooled validation data (`pfedgp_core.metrics.calibration`).
 Prints markdown tables: mean and, in brackets, the range over the seeds.
 """
 
@@ -33,14 +33,14 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 from torch.nn.utils.rnn import pad_sequence
 
-from pfedgp_core.calibration import lowest_ece, temperature_sums
-from pfedgp_core.classifier import PersonalClassifier
-from pfedgp_core.features import compute_features
-from pfedgp_core.kernels import unit_sphere
-from pfedgp_core.metrics import TEMPERATURE_GRID, MetricSums, summarise
-from pfedgp_core.simulated import simulated_client
-from pfedgp_core.streams import Stream
-from pfedgp_core.trained_model import TrainedModel
+from pfedgp_core.data.simulated import simulated_client
+from pfedgp_core.kernels.base import unit_sphere
+from pfedgp_core.metrics.calibration import lowest_ece, temperature_sums
+from pfedgp_core.metrics.classification import TEMPERATURE_GRID, MetricSums, summarise
+from pfedgp_core.model.features import compute_features
+from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.site.trained_model import TrainedModel
+from pfedgp_core.tree.classifier import PersonalClassifier
 from server.model_file import load_model
 
 STEPS = (3, 10, 30, 100, 300, 1000, 3000)

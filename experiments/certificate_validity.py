@@ -1,4 +1,4 @@
-"""How often the certificate of `pfedgp_core.tree_certificate` is wrong, on tasks whose true error is known.
+"""How often the certificate of `pfedgp_core.certificate.theorem` is wrong, on tasks whose true error is known.
 
 Every draw makes a new sample of n points, fits a classifier and certifies it, at delta = 0.05 and 0.01. A draw counts
 as violated where the true Gibbs risk, the true expected probability of wrong classes, or the true error of either vote
@@ -22,11 +22,11 @@ import numpy as np
 import torch
 from scipy.special import rel_entr
 
-from pfedgp_core.classifier import PersonalClassifier
+from pfedgp_core.certificate.risk import class_probabilities
+from pfedgp_core.certificate.theorem import TreeCertificate, TreePosterior, bound_tree, tree_posterior
 from pfedgp_core.config import GPSettings, Settings
-from pfedgp_core.streams import Stream
-from pfedgp_core.tree_certificate import TreeCertificate, TreePosterior, bound_tree, tree_posterior
-from pfedgp_core.tree_risk import class_probabilities
+from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.tree.classifier import PersonalClassifier
 
 DELTAS = (0.05, 0.01)
 FEDERATION = 10  # classes; which of them a sample holds is paid for

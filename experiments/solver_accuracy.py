@@ -16,15 +16,15 @@ import torch
 from torch import Tensor
 
 from pfedgp_core.config import Settings
-from pfedgp_core.datasets import load_dataset
-from pfedgp_core.features import compute_features
-from pfedgp_core.full_gp import FullGP
-from pfedgp_core.kernels import make_kernel, unit_sphere
-from pfedgp_core.links import node_log_probabilities
-from pfedgp_core.objectives import predictive_losses
-from pfedgp_core.samples import Split, normalised
-from pfedgp_core.shared import SharedState
-from pfedgp_core.streams import Stream
+from pfedgp_core.data.datasets import load_dataset
+from pfedgp_core.data.samples import Split, normalised
+from pfedgp_core.gp.full import FullGP
+from pfedgp_core.gp.links import node_log_probabilities
+from pfedgp_core.kernels.base import make_kernel, unit_sphere
+from pfedgp_core.model.features import compute_features
+from pfedgp_core.model.shared import SharedState
+from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.tree.objectives import predictive_losses
 from server.model_file import load_model
 
 CHAINS, SWEEPS = 20, 5

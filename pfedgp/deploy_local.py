@@ -12,7 +12,7 @@ from pfedgp.commands.simulate import add_assignments, check, collect_settings, r
 from pfedgp.local_processes import LocalFlower, write_app
 from pfedgp.stop_signals import interrupted
 from pfedgp_core.config import Settings
-from pfedgp_core.datasets import load_dataset
+from pfedgp_core.data.datasets import load_dataset
 from pfedgp_core.errors import ConfigError, RunFailedError
 
 __all__ = ["add_arguments", "deploy_local", "main"]

@@ -34,8 +34,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from pfedgp_core.config import Settings
-from pfedgp_core.metrics import MetricSums
-from pfedgp_core.regression_metrics import RegressionSums
+from pfedgp_core.metrics.classification import MetricSums
+from pfedgp_core.metrics.regression import RegressionSums
 from server.files import append_line, explained, write_new, write_whole
 from server.json_text import to_json
 from server.model_file import holds_model, remove_model, save_model

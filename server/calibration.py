@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pfedgp_core.calibration import CalibrationSums, lowest_ece, prudent_temperature
-from pfedgp_core.metrics import TEMPERATURE_GRID, MetricSums, summarise
+from pfedgp_core.metrics.calibration import CalibrationSums, lowest_ece, prudent_temperature
+from pfedgp_core.metrics.classification import TEMPERATURE_GRID, MetricSums, summarise
 from server.strategy import Evaluation
 
 __all__ = ["RunCalibration"]

@@ -19,7 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_safetensors
 
 from pfedgp_core.config import Settings
-from pfedgp_core.data_spec import DataSpec
+from pfedgp_core.data.spec import DataSpec
 from pfedgp_core.errors import ArtefactError, NonFiniteError, PFedGPError
 from server.files import explained, is_partial, write_whole
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pfedgp_core.errors import DataError
-from pfedgp_core.hello import Hello
+from pfedgp_core.wire.hello import Hello
 
 __all__ = ["NOWHERE", "Client"]
 

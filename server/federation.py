@@ -12,7 +12,7 @@ from flwr.serverapp import Grid
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, PFedGPError, RunFailedError
-from pfedgp_core.shared import SharedState
+from pfedgp_core.model.shared import SharedState
 from server.artefacts import RunFolder
 from server.checkpoint import Checkpoint, Model, write_checkpoint
 from server.failure_policy import FailurePolicy

@@ -3,9 +3,9 @@
 import os
 from pathlib import Path
 
-from pfedgp_core import whole_file
 from pfedgp_core.errors import ArtefactError
-from pfedgp_core.whole_file import CannotWriteError, explained, folder_to_disk, write_whole
+from pfedgp_core.files import whole as whole_file
+from pfedgp_core.files.whole import CannotWriteError, explained, folder_to_disk, write_whole
 
 __all__ = ["CannotWriteError", "append_line", "explained", "is_partial", "truncate_lines", "write_new", "write_whole"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from pfedgp_core.config import Settings
-from pfedgp_core.data_spec import DataSpec
+from pfedgp_core.data.simulated import simulated_partition
+from pfedgp_core.data.spec import DataSpec
 from pfedgp_core.errors import RunFailedError
-from pfedgp_core.simulated import simulated_partition
 from server.artefacts import RunFolder
 from server.calibration import RunCalibration
 from server.checkpoint import Model

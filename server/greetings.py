@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from flwr.app import ConfigRecord, Message
 from flwr.serverapp import Grid
 
-from pfedgp_core.exchange import HELLO
+from pfedgp_core.wire.names import HELLO
 from server.messages import push, request
 
 __all__ = ["Greetings"]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pfedgp_core.data_spec import LARGEST_INPUT, DataSpec
-from pfedgp_core.hello import Hello
+from pfedgp_core.data.spec import LARGEST_INPUT, DataSpec
+from pfedgp_core.wire.hello import Hello
 
 __all__ = ["HOPELESS_SCALE", "impossible_moments", "off_scale", "on_another_scale", "trusted_counts", "two_scales"]
 

@@ -11,10 +11,10 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 from flwr.serverapp import Grid
 
 from pfedgp_core.config import Settings
-from pfedgp_core.data_spec import DataSpec
-from pfedgp_core.exchange import ARRAYS, CONFIG, ROUND, SETTINGS, SHARED, SPEC, SPLIT
-from pfedgp_core.own_samples import few
-from pfedgp_core.wire import fits, pack
+from pfedgp_core.data.own.samples import few
+from pfedgp_core.data.spec import DataSpec
+from pfedgp_core.wire.layout import fits, pack
+from pfedgp_core.wire.names import ARRAYS, CONFIG, ROUND, SETTINGS, SHARED, SPEC, SPLIT
 from server.object_retry import objects_until
 
 __all__ = ["Poll", "exchange", "pack_vector", "push", "request", "request_config", "unpack_vector"]
@@ -45,7 +45,7 @@ def unpack_vector(arrays: ArrayRecord) -> np.ndarray:
 def request(kind: str, node_id: int, config: ConfigRecord, arrays: ArrayRecord | None, timeout: float) -> Message:
     """Make a request to one node that expires, undelivered, after `timeout` seconds.
 
-    The vector of `arrays` goes into the config where it `fits`: see ``pfedgp_core.wire``.
+    The vector of `arrays` goes into the config where it `fits`: see ``pfedgp_core.wire.layout``.
     """
     vector = None if arrays is None else unpack_vector(arrays)
     content = RecordDict({CONFIG: config})

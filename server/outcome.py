@@ -7,8 +7,8 @@ from typing import Any
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError
-from pfedgp_core.replies import EvaluateReply, TrainReply
-from pfedgp_core.versions import software_versions
+from pfedgp_core.wire.replies import EvaluateReply, TrainReply
+from pfedgp_core.wire.versions import software_versions
 from server.roster import Client, Roster
 from server.strategy import WITH_UPDATE, Evaluation, Training
 from server.task_report import TaskReport

@@ -8,7 +8,7 @@ import numpy as np
 from flwr.serverapp import Grid
 
 from pfedgp_core.config import Settings
-from pfedgp_core.trained_model import TrainedModel
+from pfedgp_core.site.trained_model import TrainedModel
 from server.artefacts import RunFolder
 from server.publish import Publication
 from server.roster import Roster

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pfedgp_core.metrics import MetricSums, calibration_curve, summarise
-from pfedgp_core.regression_metrics import RegressionSums, coverage_curve
+from pfedgp_core.metrics.classification import MetricSums, calibration_curve, summarise
+from pfedgp_core.metrics.regression import RegressionSums, coverage_curve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

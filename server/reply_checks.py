@@ -8,16 +8,16 @@ from typing import Generic, TypeVar
 import numpy as np
 from flwr.app import ConfigRecord, Error, Message
 
+from pfedgp_core.checks import printable
 from pfedgp_core.errors import DataError
-from pfedgp_core.exchange import ARRAYS, CONFIG, OK, SHARED
-from pfedgp_core.field_checks import printable
-from pfedgp_core.hello import Hello
-from pfedgp_core.metrics import MetricSums
-from pfedgp_core.publication import OnboardReply
-from pfedgp_core.regression_metrics import RegressionSums
-from pfedgp_core.replies import EvaluateReply, TrainReply, riding_evaluation
-from pfedgp_core.trained_model import TrainedModel
-from pfedgp_core.wire import unpack, unpack_vector
+from pfedgp_core.metrics.classification import MetricSums
+from pfedgp_core.metrics.regression import RegressionSums
+from pfedgp_core.site.trained_model import TrainedModel
+from pfedgp_core.wire.hello import Hello
+from pfedgp_core.wire.layout import unpack, unpack_vector
+from pfedgp_core.wire.names import ARRAYS, CONFIG, OK, SHARED
+from pfedgp_core.wire.publication import OnboardReply
+from pfedgp_core.wire.replies import EvaluateReply, TrainReply, riding_evaluation
 from server.unreadable import UNREADABLE
 
 __all__ = [

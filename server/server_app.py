@@ -13,7 +13,7 @@ from flwr.serverapp import Grid, ServerApp
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, PFedGPError
-from pfedgp_core.versions import software_versions
+from pfedgp_core.wire.versions import software_versions
 from server.artefacts import RunFolder
 from server.checkpoint import sweep_partial
 from server.federation import Federation

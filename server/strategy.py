@@ -12,12 +12,12 @@ from flwr.common.constant import ErrorCode
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
-from pfedgp_core.aggregation import combine, implausible_updates, update_norms
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
-from pfedgp_core.exchange import EVALUATE, OK, ROUND, SPLIT, STATUSES, TRAIN
-from pfedgp_core.replies import EvaluateReply, TrainReply
-from pfedgp_core.streams import Stream
+from pfedgp_core.learning.aggregation import combine, implausible_updates, update_norms
+from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.wire.names import EVALUATE, OK, ROUND, SPLIT, STATUSES, TRAIN
+from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 from server.messages import pack_vector, request, unpack_vector
 from server.reply_checks import Accepted, Checked, read_evaluate_reply, read_riding_evaluation, read_train_reply
 from server.roster import Client, Roster

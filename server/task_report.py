@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pfedgp_core.metrics import MetricSums, summarise
-from pfedgp_core.regression_metrics import RegressionSums, summarise_regression
+from pfedgp_core.metrics.classification import MetricSums, summarise
+from pfedgp_core.metrics.regression import RegressionSums, summarise_regression
 
 __all__ = ["CLASSIFICATION", "REGRESSION", "Sums", "TaskReport", "task_report"]
 

@@ -1,6 +1,6 @@
 """How numbers read in tables and log lines; ``n/a`` stands for a number that does not exist."""
 
-from pfedgp_core.metrics import TEMPERATURE_GRID
+from pfedgp_core.metrics.classification import TEMPERATURE_GRID
 
 __all__ = ["doubt_of", "duration", "is_share", "measure", "number", "percent", "shortened", "size", "title"]
 

@@ -11,8 +11,8 @@ from unittest import mock
 
 from flwr.app import Message
 
-from pfedgp_core import whole_file
-from pfedgp_core.exchange import CONFIG, ROUND
+from pfedgp_core.files import whole as whole_file
+from pfedgp_core.wire.names import CONFIG, ROUND
 from server import files
 from tests.fakegrid import Tamper
 

@@ -19,8 +19,8 @@ from pfedgp.benchmarking.memory import PeakMemory
 from pfedgp.benchmarking.warm_start import spectrum, trained_network, trained_state
 from pfedgp.cli import main
 from pfedgp_core.config import Settings
-from pfedgp_core.network import build_network
-from pfedgp_core.streams import Stream
+from pfedgp_core.model.network import build_network
+from pfedgp_core.numerics.streams import Stream
 
 SCHEMA: dict[str, type | tuple[type, ...]] = {
     "variant": str,

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from pfedgp.cli import main
-from pfedgp_core.binomial_bound import clopper_pearson
+from pfedgp_core.certificate.binomial_bound import clopper_pearson
 from pfedgp_core.config import Settings
-from pfedgp_core.samples import Split
-from pfedgp_core.saved_site import SavedSite
-from pfedgp_core.shared import SharedState
-from pfedgp_core.site_samples import SiteSamples
-from pfedgp_core.trained_model import TrainedModel
+from pfedgp_core.data.samples import Split
+from pfedgp_core.model.shared import SharedState
+from pfedgp_core.site.samples import SiteSamples
+from pfedgp_core.site.saved import SavedSite
+from pfedgp_core.site.trained_model import TrainedModel
 
 NAMES = ("cat", "dog", "eel", "fox")
 Certify = Callable[..., dict[str, Any]]

@@ -83,7 +83,9 @@ def test_mistakes_are_told_before_anything_slow_is_loaded(argv: list[str], tmp_p
 
 
 def test_the_operators_view_of_a_deployment_needs_no_torch() -> None:
-    code = "import sys, pfedgp.operator.overview, pfedgp.operator.runs, pfedgp_core.own_data; print(*sys.modules)"
+    code = (
+        "import sys, pfedgp.operator.overview, pfedgp.operator.runs, pfedgp_core.data.own.reader; print(*sys.modules)"
+    )
     assert "torch" not in python("-c", code).stdout.split()
 
 

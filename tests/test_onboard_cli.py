@@ -11,9 +11,9 @@ from PIL import Image
 
 from pfedgp.cli import main
 from pfedgp_core.config import Settings
-from pfedgp_core.datasets import load_dataset
-from pfedgp_core.shared import SharedState
-from pfedgp_core.simulated import simulated_partition
+from pfedgp_core.data.datasets import load_dataset
+from pfedgp_core.data.simulated import simulated_partition
+from pfedgp_core.model.shared import SharedState
 from server.artefacts import RunFolder
 
 COLUMNS = ["entropy", "epistemic", "aleatoric", "abstain"]

@@ -90,7 +90,7 @@ def test_fab_holds_the_app_and_nothing_else(tmp_path: Path) -> None:
     [
         ("import pfedgp_core", {"flwr", "torch", "torchvision", "matplotlib"}),
         (
-            "import pfedgp_core.config, pfedgp_core.update, pfedgp_core.classifier",
+            "import pfedgp_core.config, pfedgp_core.methods.update, pfedgp_core.tree.classifier",
             {"flwr", "torchvision", "matplotlib"},
         ),
         ("import server.server_app", {"torchvision", "matplotlib", "ray"}),

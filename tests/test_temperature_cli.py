@@ -11,11 +11,11 @@ import pytest
 from flwr.supercore.task_identity import TaskIdentity
 
 from pfedgp.cli import main
-from pfedgp_core.calibration import TEMPERATURE_LIMITS, is_temperature
 from pfedgp_core.errors import ArtefactError
-from pfedgp_core.metrics import TEMPERATURE_GRID, temperature_scale
-from pfedgp_core.saved_site import DESCRIPTION, SavedSite
-from pfedgp_core.trained_model import TrainedModel
+from pfedgp_core.metrics.calibration import TEMPERATURE_LIMITS, is_temperature
+from pfedgp_core.metrics.classification import TEMPERATURE_GRID, temperature_scale
+from pfedgp_core.site.saved import DESCRIPTION, SavedSite
+from pfedgp_core.site.trained_model import TrainedModel
 from server.model_file import load_model, save_model
 from server.outputs import Outputs
 from tests.fakegrid import FakeGrid

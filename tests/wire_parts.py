@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from flwr.app import Message
 
-from pfedgp_core.exchange import CONFIG, HELLO, METRICS, SHARED
-from pfedgp_core.wire import SHARED_TYPE, unpack, unpack_vector
+from pfedgp_core.wire.layout import SHARED_TYPE, unpack, unpack_vector
+from pfedgp_core.wire.names import CONFIG, HELLO, METRICS, SHARED
 from tests.fakegrid import Tamper
 
 

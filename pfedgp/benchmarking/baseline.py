@@ -7,8 +7,8 @@ from torch import nn
 
 from pfedgp.benchmarking.cases import FEDERATION_CLASSES
 from pfedgp_core.config import Settings
-from pfedgp_core.datasets import TensorSplit
-from pfedgp_core.streams import Stream
+from pfedgp_core.data.datasets import TensorSplit
+from pfedgp_core.numerics.streams import Stream
 
 __all__ = ["PlainEpoch"]
 

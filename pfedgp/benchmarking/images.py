@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from pfedgp_core.datasets import TensorSplit, load_dataset
-from pfedgp_core.streams import Stream
+from pfedgp_core.data.datasets import TensorSplit, load_dataset
+from pfedgp_core.numerics.streams import Stream
 
 __all__ = ["INPUT_SHAPE", "digit_images", "easily_confused"]
 

@@ -14,13 +14,13 @@ from pfedgp.benchmarking.clock import alternate, cpu_seconds, repeat
 from pfedgp.benchmarking.images import digit_images, easily_confused
 from pfedgp.benchmarking.memory import PeakMemory
 from pfedgp.benchmarking.warm_start import spectrum, trained_state
-from pfedgp_core.classifier import PersonalClassifier
-from pfedgp_core.datasets import TensorSplit
-from pfedgp_core.evaluation import evaluate_client
-from pfedgp_core.features import compute_features
-from pfedgp_core.shared import SharedState
-from pfedgp_core.streams import Stream
-from pfedgp_core.update import local_update
+from pfedgp_core.data.datasets import TensorSplit
+from pfedgp_core.methods.evaluation import evaluate_client
+from pfedgp_core.methods.update import local_update
+from pfedgp_core.model.features import compute_features
+from pfedgp_core.model.shared import SharedState
+from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.tree.classifier import PersonalClassifier
 
 __all__ = ["CaseBenchmark"]
 

@@ -12,11 +12,11 @@ from torch import nn
 from pfedgp.benchmarking.cases import FEDERATION_CLASSES
 from pfedgp.benchmarking.images import INPUT_SHAPE, digit_images, easily_confused
 from pfedgp_core.config import Settings
-from pfedgp_core.features import compute_features
-from pfedgp_core.kernels import make_kernel, unit_sphere
-from pfedgp_core.shared import SharedState
-from pfedgp_core.streams import Stream
-from pfedgp_core.update import local_update
+from pfedgp_core.kernels.base import make_kernel, unit_sphere
+from pfedgp_core.methods.update import local_update
+from pfedgp_core.model.features import compute_features
+from pfedgp_core.model.shared import SharedState
+from pfedgp_core.numerics.streams import Stream
 
 __all__ = ["CIFAR10_SPECTRUM", "spectrum", "trained_network", "trained_state"]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pfedgp_core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pfedgp_core.saved_site import SavedSite
+    from pfedgp_core.site.saved import SavedSite
 
 __all__ = ["add_arguments", "main"]
 
@@ -62,7 +62,7 @@ def main(args: argparse.Namespace) -> int:
     import torch
 
     torch.set_num_threads(1)  # small matrices are several times slower on more
-    from pfedgp_core.saved_site import SavedSite
+    from pfedgp_core.site.saved import SavedSite
 
     site = SavedSite.load(args.site)
     about = {
@@ -91,8 +91,8 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _pac_bayes(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
-    from pfedgp_core.certificate import NoCertificateError, certify_classifier
-    from pfedgp_core.class_ids import map_classes
+    from pfedgp_core.certificate.classifier import NoCertificateError, certify_classifier
+    from pfedgp_core.data.own.class_ids import map_classes
 
     if site.took_part:
         raise NoCertificateError(
@@ -125,12 +125,12 @@ def _pac_bayes(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _held_out(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
-    from pfedgp_core.certificate import NoCertificateError
-    from pfedgp_core.class_ids import to_split
+    from pfedgp_core.certificate.classifier import NoCertificateError
+    from pfedgp_core.certificate.held_out import certify_held_out
+    from pfedgp_core.data.own.class_ids import to_split
+    from pfedgp_core.data.own.reader import read_samples
     from pfedgp_core.errors import DataError
-    from pfedgp_core.held_out import certify_held_out
-    from pfedgp_core.own_data import read_samples
-    from pfedgp_core.site_samples import sample_digests
+    from pfedgp_core.site.samples import sample_digests
 
     samples = read_samples(
         args.data, input_shape=site.model.input_shape, resize=args.resize, label_column=args.label_column

@@ -36,8 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Print the report; 1 if the data cannot be used."""
-    from pfedgp_core.data_spec import parse_shape
-    from pfedgp_core.own_data import check_data
+    from pfedgp_core.data.own.reader import check_data
+    from pfedgp_core.data.spec import parse_shape
 
     names, shape = None, parse_shape(args.input_shape)
     if args.model is not None:

@@ -13,7 +13,7 @@ from server.outputs import Outputs
 from server.settings_file import read_settings_file
 
 if TYPE_CHECKING:
-    from pfedgp_core.samples import Split
+    from pfedgp_core.data.samples import Split
 
 __all__ = ["add_arguments", "main"]
 
@@ -40,9 +40,9 @@ def main(args: argparse.Namespace) -> int:
     flat |= {"clients-per-round": 1, "min-results": 1}
     settings = collect_settings(flat, vars(args), [])
 
-    from pfedgp_core.datasets import Split, load_dataset
-    from pfedgp_core.simulated import simulated_partition
-    from pfedgp_core.whole_folder import write_folder
+    from pfedgp_core.data.datasets import Split, load_dataset
+    from pfedgp_core.data.simulated import simulated_partition
+    from pfedgp_core.files.folder import write_folder
 
     dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
     partition = simulated_partition(settings)

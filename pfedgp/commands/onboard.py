@@ -9,7 +9,7 @@ from pfedgp_core.errors import ConfigError
 
 if TYPE_CHECKING:
     from client.onboard import Outcome
-    from pfedgp_core.trained_model import TrainedModel
+    from pfedgp_core.site.trained_model import TrainedModel
 
 __all__ = ["add_arguments", "main", "read_model"]
 
@@ -79,7 +79,7 @@ def read_model(path: Path) -> "TrainedModel":
 
 def _read(path: Path) -> tuple["TrainedModel", bool]:
     """The model, and whether it came without a temperature."""
-    from pfedgp_core.trained_model import TrainedModel
+    from pfedgp_core.site.trained_model import TrainedModel
     from server.model_file import load_model
 
     vector, meta = load_model(path.expanduser())

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
 
 if TYPE_CHECKING:
-    from pfedgp_core.own_samples import Samples
-    from pfedgp_core.saved_site import SavedSite
-    from pfedgp_core.uncertainty import Prediction
+    from pfedgp_core.data.own.samples import Samples
+    from pfedgp_core.site.saved import SavedSite
+    from pfedgp_core.tree.uncertainty import Prediction
 
 __all__ = ["add_arguments", "main"]
 
@@ -74,8 +74,8 @@ def main(args: argparse.Namespace) -> int:
     import torch
 
     torch.set_num_threads(1)  # small matrices are several times slower on more
-    from pfedgp_core.own_data import read_samples
-    from pfedgp_core.saved_site import SavedSite
+    from pfedgp_core.data.own.reader import read_samples
+    from pfedgp_core.site.saved import SavedSite
     from server.files import write_whole
 
     site = SavedSite.load(args.site)
@@ -102,7 +102,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _check_temperature(temperature: float | None) -> None:
-    from pfedgp_core.calibration import TEMPERATURE_LIMITS, is_temperature
+    from pfedgp_core.metrics.calibration import TEMPERATURE_LIMITS, is_temperature
 
     if temperature is not None and not is_temperature(temperature):
         low, high = TEMPERATURE_LIMITS
@@ -158,7 +158,7 @@ def _summarise(
 
 def _accuracy(site: "SavedSite", samples: "Samples", prediction: "Prediction") -> float | None:
     """Share of right answers; None where the data have no labels, or others than the federation's."""
-    from pfedgp_core.class_ids import map_classes
+    from pfedgp_core.data.own.class_ids import map_classes
 
     if samples.labels is None or not all(samples.labels):
         return None

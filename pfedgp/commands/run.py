@@ -54,7 +54,7 @@ def main(args: argparse.Namespace) -> int:
         settings = _settings(args, flat, len(sites))
         publish = args.publish or ""
         if target.here and not publish:  # the server app runs in this installation
-            from pfedgp_core.privacy import require_accountant
+            from pfedgp_core.learning.privacy import require_accountant
 
             require_accountant(settings)
         if publish and target.state is not None:

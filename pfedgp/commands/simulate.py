@@ -135,10 +135,10 @@ def check(settings: Settings, folder: Path) -> None:
     from server.new_folder import check_new_folder
 
     check_new_folder(folder)  # before torch is imported, which takes most of the time of these checks
-    from pfedgp_core.datasets import load_dataset
-    from pfedgp_core.network import build_network
-    from pfedgp_core.privacy import require_accountant
-    from pfedgp_core.simulated import simulated_partition
+    from pfedgp_core.data.datasets import load_dataset
+    from pfedgp_core.data.simulated import simulated_partition
+    from pfedgp_core.learning.privacy import require_accountant
+    from pfedgp_core.model.network import build_network
 
     require_accountant(settings)
     dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)

@@ -12,7 +12,7 @@ from client.progress import PROGRESS_FILE
 from pfedgp.doctor.fleet_call import FLOWER_SERIES
 from pfedgp.doctor.problem import Check, Problem
 from pfedgp.operator.state import is_network_file_system
-from pfedgp_core.versions import software_versions
+from pfedgp_core.wire.versions import software_versions
 
 __all__ = ["check_client", "check_data_at", "check_device", "check_folder", "check_versions", "size", "warning"]
 
@@ -130,7 +130,7 @@ def check_data_at(path: Path, label_column: str) -> Check:
     PFedGPError
         There are none that can be read.
     """
-    from pfedgp_core.own_data import check_data
+    from pfedgp_core.data.own.reader import check_data
 
     report = check_data(path, label_column=label_column)
     parts = [

@@ -22,7 +22,7 @@ from pfedgp.operator.server_checks import check_certificates
 from pfedgp.operator.sites import read_public_key
 from pfedgp.operator.state import StateFolder
 from pfedgp_core.errors import ConfigError, PFedGPError
-from pfedgp_core.versions import software_versions
+from pfedgp_core.wire.versions import software_versions
 
 __all__ = ["check_server"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pfedgp.operator.supervisor import Program, Supervisor
 from pfedgp_core.errors import RunFailedError
-from pfedgp_core.whole_file import explained, folder_to_disk
+from pfedgp_core.files.whole import explained, folder_to_disk
 
 __all__ = ["GRACE", "damage", "make_database"]
 

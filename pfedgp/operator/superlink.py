@@ -23,7 +23,7 @@ from pfedgp.operator.supervisor import Program, Supervisor
 from pfedgp.simulate import QUIET
 from pfedgp.stop_signals import on_stop_signal
 from pfedgp_core.errors import ConfigError, RunFailedError
-from pfedgp_core.versions import software_versions
+from pfedgp_core.wire.versions import software_versions
 
 __all__ = ["Server", "run_server", "run_superexec"]
 

@@ -31,7 +31,7 @@ from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, 
 
 from pfedgp.site.flower_waits import Waits
 from pfedgp.site.worker_process import WorkerDied, WorkerLate, WorkerProcess, WorkerUnusable
-from pfedgp_core.exchange import CONFIG, HELLO, ONBOARD, ROUND, SPLIT
+from pfedgp_core.wire.names import CONFIG, HELLO, ONBOARD, ROUND, SPLIT
 
 __all__ = ["Agent", "time_left"]
 

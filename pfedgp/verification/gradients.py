@@ -14,8 +14,8 @@ from pfedgp.verification.format import NotUnderstood
 from pfedgp.verification.naming import canonical, parameters
 from pfedgp.verification.nodes import Problem
 from pfedgp.verification.question import Question
-from pfedgp_core.kernels import Kernel
-from pfedgp_core.quadrature import log_sigmoid_expectation
+from pfedgp_core.kernels.base import Kernel
+from pfedgp_core.numerics.quadrature import log_sigmoid_expectation
 
 __all__ = ["Parameters", "evidence_gradient", "named", "predictive_gradient"]
 

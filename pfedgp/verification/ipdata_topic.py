@@ -11,8 +11,8 @@ from torch import Tensor
 from pfedgp.verification.format import Case, Inputs, NotUnderstood
 from pfedgp.verification.node_topics import NODE_RULES
 from pfedgp.verification.question import Question, Rule, answer
-from pfedgp_core.class_ratio import apply_class_ratio, log_class_ratio
-from pfedgp_core.links import node_log_probabilities
+from pfedgp_core.gp.class_ratio import apply_class_ratio, log_class_ratio
+from pfedgp_core.gp.links import node_log_probabilities
 
 __all__ = ["IPDATA_RULES", "in_mode"]
 

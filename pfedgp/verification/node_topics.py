@@ -10,10 +10,10 @@ from torch import Tensor
 from pfedgp.verification.format import NotUnderstood
 from pfedgp.verification.gradients import evidence_gradient, predictive_gradient
 from pfedgp.verification.question import Question, Rule
-from pfedgp_core.evidence import MAX_EXACT, chib_kl, chib_log_evidence, exact_posterior
-from pfedgp_core.links import node_log_probabilities
-from pfedgp_core.pac_bayes import conditional_kl, gibbs_errors, mutual_information
-from pfedgp_core.quadrature import expected_log_sigmoid, log_sigmoid_expectation
+from pfedgp_core.certificate.evidence import MAX_EXACT, chib_kl, chib_log_evidence, exact_posterior
+from pfedgp_core.certificate.pac_bayes import conditional_kl, gibbs_errors, mutual_information
+from pfedgp_core.gp.links import node_log_probabilities
+from pfedgp_core.numerics.quadrature import expected_log_sigmoid, log_sigmoid_expectation
 
 __all__ = ["NODE_RULES", "expected_kl", "information", "kl", "point_errors"]
 

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from pfedgp.verification.format import Inputs, NotUnderstood
-from pfedgp_core import dense, gibbs
-from pfedgp_core.evidence import chain_blocks
-from pfedgp_core.fitc import FITC
-from pfedgp_core.full_gp import FullGP
-from pfedgp_core.kernels import KERNELS, Kernel, make_kernel
-from pfedgp_core.streams import Stream
+from pfedgp_core.certificate.evidence import chain_blocks
+from pfedgp_core.gp import dense, gibbs
+from pfedgp_core.gp.fitc import FITC
+from pfedgp_core.gp.full import FullGP
+from pfedgp_core.kernels.base import KERNELS, Kernel, make_kernel
+from pfedgp_core.numerics.streams import Stream
 
 __all__ = ["Node", "Problem", "kernel_of", "sample"]
 

@@ -7,7 +7,7 @@ import numpy as np
 from pfedgp.verification.format import NotUnderstood
 from pfedgp.verification.node_topics import expected_kl, information, kl, point_errors
 from pfedgp.verification.question import Question, Rule
-from pfedgp_core.pac_bayes import epsilon, kl_inverse, pac_bayes_bound
+from pfedgp_core.certificate.pac_bayes import epsilon, kl_inverse, pac_bayes_bound
 
 __all__ = ["PAC_RULES"]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from pfedgp.verification.format import NotUnderstood
 from pfedgp.verification.question import Question, Rule
-from pfedgp_core.partition import fraction_bounds, fractions, k_class_partition, largest_remainder_counts
+from pfedgp_core.data.partitions.k_class import fraction_bounds, fractions, k_class_partition, largest_remainder_counts
 
 __all__ = ["PARTITION_RULES"]
 

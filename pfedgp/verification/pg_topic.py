@@ -6,8 +6,8 @@ from torch import Tensor
 
 from pfedgp.verification.format import NotUnderstood
 from pfedgp.verification.question import Question, Rule, Sampled
-from pfedgp_core.polya_gamma import pg_mean, pg_variance, sample_pg, sample_pg_torch
-from pfedgp_core.streams import Stream
+from pfedgp_core.numerics.polya_gamma import pg_mean, pg_variance, sample_pg, sample_pg_torch
+from pfedgp_core.numerics.streams import Stream
 
 __all__ = ["PG_RULES"]
 

@@ -11,9 +11,9 @@ from pfedgp.verification.gradients import named
 from pfedgp.verification.ipdata_topic import in_mode
 from pfedgp.verification.nodes import kernel_of
 from pfedgp.verification.question import Question, Rule, answer
-from pfedgp_core import dense
-from pfedgp_core.kernels import make_kernel
-from pfedgp_core.regression import FITCRegression, FullRegression
+from pfedgp_core.gp import dense
+from pfedgp_core.kernels.base import make_kernel
+from pfedgp_core.regression.gp import FITCRegression, FullRegression
 
 __all__ = ["REGRESSION_RULES"]
 

@@ -7,8 +7,8 @@ import torch
 
 from pfedgp.verification.format import NotUnderstood
 from pfedgp.verification.question import Question, Rule
-from pfedgp_core.aggregation import average
-from pfedgp_core.metrics import (
+from pfedgp_core.learning.aggregation import average
+from pfedgp_core.metrics.classification import (
     TEMPERATURE_GRID,
     MetricSums,
     best_temperature,
@@ -17,7 +17,7 @@ from pfedgp_core.metrics import (
     summarise,
     temperature_scale,
 )
-from pfedgp_core.tree import Node, Tree, class_log_probabilities
+from pfedgp_core.tree.splits import Node, Tree, class_log_probabilities
 
 __all__ = ["CALIBRATION_RULES", "FEDERATED_RULES", "TREE_RULES"]
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from pfedgp_core.metrics import MetricSums, calibration_curve, summarise
+from pfedgp_core.metrics.classification import MetricSums, calibration_curve, summarise
 from server.report.drawing import Drawing
 from server.wording import is_share, measure, number, percent, shortened
 

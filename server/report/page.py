@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from pfedgp_core.metrics import summarise
+from pfedgp_core.metrics.classification import summarise
 from server.report.drawing import Drawing
 from server.report.figures import confusion_map, over_rounds, reliability, small_reliability
 from server.report.run_files import RunFiles, worst_first

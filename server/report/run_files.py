@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pfedgp_core.calibration import Confusion
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
-from pfedgp_core.metrics import MetricSums
+from pfedgp_core.metrics.calibration import Confusion
+from pfedgp_core.metrics.classification import MetricSums
 from server.settings_file import read_settings_file
 
 __all__ = ["Calibration", "RunFiles", "read_run", "worst_first"]

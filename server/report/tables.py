@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 from pfedgp_core.config import Settings
-from pfedgp_core.metrics import summarise
+from pfedgp_core.metrics.classification import summarise
 from server.report.run_files import Calibration, Row, as_number, worst_first
 from server.wording import MISSING, measure, number, percent, title
 

@@ -11,11 +11,11 @@ import client.client_app
 from client.client_app import app
 from client.site import load_site
 from pfedgp_core.errors import ConfigError, DataError
-from pfedgp_core.exchange import CONFIG
-from pfedgp_core.hello import Hello
-from pfedgp_core.replies import EvaluateReply, TrainReply
-from pfedgp_core.shared import SharedState
-from pfedgp_core.wire import unpack
+from pfedgp_core.model.shared import SharedState
+from pfedgp_core.wire.hello import Hello
+from pfedgp_core.wire.layout import unpack
+from pfedgp_core.wire.names import CONFIG
+from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 from server.messages import pack_vector, request
 from tests.federation_run import SMALL
 from tests.wire_parts import vector_of

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from client.onboard import Onboarding
-from pfedgp_core import saved_site
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
-from pfedgp_core.saved_site import TENSORS, SavedSite
-from pfedgp_core.shared import SharedState
-from pfedgp_core.trained_model import TrainedModel
+from pfedgp_core.model.shared import SharedState
+from pfedgp_core.site import saved as saved_site
+from pfedgp_core.site.saved import TENSORS, SavedSite
+from pfedgp_core.site.trained_model import TrainedModel
 
 CLASSES = ("ant", "bee", "cat")
 

@@ -19,15 +19,15 @@ from client.published import onboard_node
 from client.site import greeting, load_site
 from pfedgp.site.flower_log import warning_of_app
 from pfedgp_core.config import Settings
-from pfedgp_core.data_spec import DataSpec
+from pfedgp_core.data.spec import DataSpec
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
-from pfedgp_core.exchange import CONFIG, SPEC
-from pfedgp_core.hello import Hello
-from pfedgp_core.replies import TrainReply
-from pfedgp_core.saved_site import SavedSite
-from pfedgp_core.shared import SharedState
-from pfedgp_core.trained_model import TrainedModel
-from pfedgp_core.wire import unpack
+from pfedgp_core.model.shared import SharedState
+from pfedgp_core.site.saved import SavedSite
+from pfedgp_core.site.trained_model import TrainedModel
+from pfedgp_core.wire.hello import Hello
+from pfedgp_core.wire.layout import unpack
+from pfedgp_core.wire.names import CONFIG, SPEC
+from pfedgp_core.wire.replies import TrainReply
 from server.messages import pack_vector, request, request_config
 from tests.federation_run import QUICK
 from tests.own_sites import DIGITS, IMAGES, archive, image_folder, rows_of, table

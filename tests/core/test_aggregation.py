@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pfedgp_core.aggregation import average, implausible_updates, update_norms
 from pfedgp_core.errors import DataError
+from pfedgp_core.learning.aggregation import average, implausible_updates, update_norms
 
 
 def test_golden_fedavg(golden):

@@ -5,18 +5,18 @@ import pytest
 import torch
 from torchmetrics.classification import MulticlassCalibrationError
 
-from pfedgp_core.calibration import (
+from pfedgp_core.config import GPSettings, Settings
+from pfedgp_core.data.datasets import TensorSplit
+from pfedgp_core.errors import DataError
+from pfedgp_core.methods.evaluation import evaluate_client
+from pfedgp_core.metrics.calibration import (
     CalibrationSums,
     confusion_counts,
     lowest_ece,
     prudent_temperature,
     temperature_sums,
 )
-from pfedgp_core.config import GPSettings, Settings
-from pfedgp_core.datasets import TensorSplit
-from pfedgp_core.errors import DataError
-from pfedgp_core.evaluation import evaluate_client
-from pfedgp_core.metrics import (
+from pfedgp_core.metrics.classification import (
     TEMPERATURE_GRID,
     MetricSums,
     best_temperature,
@@ -24,8 +24,8 @@ from pfedgp_core.metrics import (
     summarise,
     temperature_scale,
 )
-from pfedgp_core.shared import SharedState
-from pfedgp_core.streams import Stream
+from pfedgp_core.model.shared import SharedState
+from pfedgp_core.numerics.streams import Stream
 
 
 def predictions(n: int, classes: int, seed: int, sharpness: float = 1.0) -> tuple[np.ndarray, np.ndarray]:

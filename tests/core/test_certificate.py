@@ -12,22 +12,22 @@ from scipy import integrate, stats
 from scipy.special import expit
 
 from experiments.certificate_validity import DELTAS, TASKS, simulate
-from pfedgp_core.binomial_bound import clopper_pearson
-from pfedgp_core.certificate import NoCertificateError, certify_classifier
-from pfedgp_core.classifier import PersonalClassifier
+from pfedgp_core.certificate.binomial_bound import clopper_pearson
+from pfedgp_core.certificate.classifier import NoCertificateError, certify_classifier
+from pfedgp_core.certificate.held_out import certify_held_out
+from pfedgp_core.certificate.mixture_information import information_lower_bound
+from pfedgp_core.certificate.node_posterior import exact_gp, node_posterior
+from pfedgp_core.certificate.pac_bayes import conditional_kl, gibbs_errors, mixture_kl, pac_bayes_bound
+from pfedgp_core.certificate.prior_price import log_class_sets, log_trees
+from pfedgp_core.certificate.risk import class_probabilities, node_rows, path_probabilities, sides
+from pfedgp_core.certificate.theorem import bound_tree, certify_tree, tree_posterior
 from pfedgp_core.config import GPSettings, Settings
 from pfedgp_core.errors import ConfigError, DataError, NonFiniteError
-from pfedgp_core.full_gp import FullGP
-from pfedgp_core.held_out import certify_held_out
-from pfedgp_core.kernels import make_kernel, unit_sphere
-from pfedgp_core.mixture_information import information_lower_bound
-from pfedgp_core.node_posterior import exact_gp, node_posterior
-from pfedgp_core.pac_bayes import conditional_kl, gibbs_errors, mixture_kl, pac_bayes_bound
-from pfedgp_core.prior_price import log_class_sets, log_trees
-from pfedgp_core.streams import Stream
-from pfedgp_core.tree import Node, Tree
-from pfedgp_core.tree_certificate import bound_tree, certify_tree, tree_posterior
-from pfedgp_core.tree_risk import class_probabilities, node_rows, path_probabilities, sides
+from pfedgp_core.gp.full import FullGP
+from pfedgp_core.kernels.base import make_kernel, unit_sphere
+from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.tree.classifier import PersonalClassifier
+from pfedgp_core.tree.splits import Node, Tree
 
 DENSE = Settings(gp=GPSettings(predict_chains=8, solver="dense"))
 

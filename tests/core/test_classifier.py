@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from pfedgp_core.classifier import PersonalClassifier
 from pfedgp_core.config import GPSettings, Settings
 from pfedgp_core.errors import DataError, NonFiniteError
-from pfedgp_core.streams import Stream
+from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.tree.classifier import PersonalClassifier
 
 MANY_CHAINS = Settings(gp=GPSettings(predict_chains=600))
 NOISE = 0.05  # six standard errors of a mean over 600 chains, whose spread is at most 0.15 or so
@@ -119,7 +119,7 @@ def test_non_finite_features_are_refused_before_any_sampler_runs(value, monkeypa
     def never(*_):
         raise AssertionError("the sampler was called")
 
-    monkeypatch.setattr("pfedgp_core.streams.sample_pg", never)
+    monkeypatch.setattr("pfedgp_core.numerics.streams.sample_pg", never)
     features, labels = blobs()
     features[0, 0] = value
     with pytest.raises(NonFiniteError, match="NaN or infinity"):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from pfedgp_core.data_spec import DataSpec, class_list, parse_shape, pooled_moments, union_of_classes
+from pfedgp_core.data.moments import input_moments, input_statistics
+from pfedgp_core.data.spec import DataSpec, class_list, parse_shape, pooled_moments, union_of_classes
 from pfedgp_core.errors import ConfigError, DataError
-from pfedgp_core.moments import input_moments, input_statistics
 
 
 @pytest.mark.parametrize("kind", ["vectors", "images"])

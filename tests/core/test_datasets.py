@@ -12,9 +12,9 @@ import pytest
 import torch
 from PIL import Image
 
-from pfedgp_core import array_cache, datasets, torchvision_sets
-from pfedgp_core.array_cache import cached_arrays
-from pfedgp_core.datasets import (
+from pfedgp_core.data import array_cache, datasets, torchvision_sets
+from pfedgp_core.data.array_cache import cached_arrays
+from pfedgp_core.data.datasets import (
     DATASETS,
     Dataset,
     Split,
@@ -24,10 +24,10 @@ from pfedgp_core.datasets import (
     normalised,
     stratified_split,
 )
+from pfedgp_core.data.packed_jpeg import PackedJpeg
+from pfedgp_core.data.partitions.k_class import k_class_partition
 from pfedgp_core.errors import ConfigError, DataError
-from pfedgp_core.packed_jpeg import PackedJpeg
-from pfedgp_core.partition import k_class_partition
-from pfedgp_core.streams import Stream
+from pfedgp_core.numerics.streams import Stream
 
 CLASSES = np.array([f"kind{i}" for i in range(10)])
 

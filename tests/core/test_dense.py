@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from pfedgp_core import dense
-from pfedgp_core.streams import Stream
+from pfedgp_core.gp import dense
+from pfedgp_core.numerics.streams import Stream
 
 
 @pytest.fixture

@@ -7,9 +7,7 @@ import pytest
 import torch
 from scipy import integrate, stats
 
-from pfedgp_core import gibbs
-from pfedgp_core.errors import ConfigError
-from pfedgp_core.evidence import (
+from pfedgp_core.certificate.evidence import (
     chib_kl,
     chib_log_evidence,
     exact_posterior,
@@ -18,10 +16,12 @@ from pfedgp_core.evidence import (
     log_marginals,
     log_ratio,
 )
-from pfedgp_core.fitc import FITC
-from pfedgp_core.full_gp import FullGP
-from pfedgp_core.kernels import make_kernel
-from pfedgp_core.streams import Stream
+from pfedgp_core.errors import ConfigError
+from pfedgp_core.gp import gibbs
+from pfedgp_core.gp.fitc import FITC
+from pfedgp_core.gp.full import FullGP
+from pfedgp_core.kernels.base import make_kernel
+from pfedgp_core.numerics.streams import Stream
 
 
 def expected(case, start):

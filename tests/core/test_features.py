@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from pfedgp_core import features
 from pfedgp_core.errors import NonFiniteError
-from pfedgp_core.features import FeaturePass, compute_features
+from pfedgp_core.model import features
+from pfedgp_core.model.features import FeaturePass, compute_features
 
 
 def network():

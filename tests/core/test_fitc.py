@@ -5,13 +5,13 @@ from collections import Counter
 import pytest
 import torch
 
-from pfedgp_core import fitc_algebra, fitc_gibbs, fitc_solver, gibbs
 from pfedgp_core.errors import DataError
-from pfedgp_core.fitc import FITC
-from pfedgp_core.full_gp import FullGP
-from pfedgp_core.kernels import KERNELS, make_kernel, unit_sphere
-from pfedgp_core.quadrature import expected_log_sigmoid, log_sigmoid_expectation
-from pfedgp_core.streams import Stream
+from pfedgp_core.gp import fitc_algebra, fitc_gibbs, fitc_solver, gibbs
+from pfedgp_core.gp.fitc import FITC
+from pfedgp_core.gp.full import FullGP
+from pfedgp_core.kernels.base import KERNELS, make_kernel, unit_sphere
+from pfedgp_core.numerics.quadrature import expected_log_sigmoid, log_sigmoid_expectation
+from pfedgp_core.numerics.streams import Stream
 
 FIXED = ["fixed_fitc_a", "fixed_fitc_c", "fixed_fitc_eq_full"]
 

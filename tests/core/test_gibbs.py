@@ -5,11 +5,11 @@ from collections import Counter
 import pytest
 import torch
 
-from pfedgp_core import gibbs
 from pfedgp_core.errors import NonFiniteError
-from pfedgp_core.full_gp import FullGP
-from pfedgp_core.kernels import make_kernel
-from pfedgp_core.streams import Stream
+from pfedgp_core.gp import gibbs
+from pfedgp_core.gp.full import FullGP
+from pfedgp_core.kernels.base import make_kernel
+from pfedgp_core.numerics.streams import Stream
 
 X = torch.nn.functional.normalize(torch.randn(12, 4, generator=torch.Generator().manual_seed(0)))
 Y = torch.tensor([1, 0] * 6)

@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pfedgp_core.calibration import CalibrationSums
+from pfedgp_core.checks import printable
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
-from pfedgp_core.exchange import ONBOARDED
-from pfedgp_core.field_checks import printable
-from pfedgp_core.hello import Hello
-from pfedgp_core.metrics import MetricSums, metric_sums
-from pfedgp_core.publication import OnboardReply
-from pfedgp_core.regression_metrics import SUM_LIMIT, RegressionSums, regression_sums, summarise_regression
-from pfedgp_core.replies import EvaluateReply, TrainReply
-from pfedgp_core.shared import SharedState
-from pfedgp_core.trained_model import TrainedModel
+from pfedgp_core.metrics.calibration import CalibrationSums
+from pfedgp_core.metrics.classification import MetricSums, metric_sums
+from pfedgp_core.metrics.regression import SUM_LIMIT, RegressionSums, regression_sums, summarise_regression
+from pfedgp_core.model.shared import SharedState
+from pfedgp_core.site.trained_model import TrainedModel
+from pfedgp_core.wire.hello import Hello
+from pfedgp_core.wire.names import ONBOARDED
+from pfedgp_core.wire.publication import OnboardReply
+from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 
 HELLO = Hello("ward-x", (0, 1), ("a", "b"), 10, 3, 3, (1, 8, 8), "", {"torch": "2"}, (0.5,), (0.1,))
 HUGE, DEEP = "1" + "0" * 400, "[" * 200_000

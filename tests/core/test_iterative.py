@@ -5,12 +5,13 @@ from collections import Counter
 import pytest
 import torch
 
-from pfedgp_core import conjugate_gradients, dense, iterative
-from pfedgp_core.full_gp import FullGP
-from pfedgp_core.kernels import make_kernel, unit_sphere
-from pfedgp_core.links import node_log_probabilities
-from pfedgp_core.objectives import predictive_losses
-from pfedgp_core.streams import Stream
+from pfedgp_core.gp import dense, iterative
+from pfedgp_core.gp.full import FullGP
+from pfedgp_core.gp.links import node_log_probabilities
+from pfedgp_core.kernels.base import make_kernel, unit_sphere
+from pfedgp_core.numerics import conjugate_gradients
+from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.tree.objectives import predictive_losses
 
 KERNEL = make_kernel("rbf", 8.0, 1.0)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pfedgp_core.data.own.kept_split import PARTS, assign_parts, keep_split, rows_by_part
 from pfedgp_core.errors import ArtefactError
-from pfedgp_core.kept_split import PARTS, assign_parts, keep_split, rows_by_part
 
 
 def digests(n: int, start: int = 0) -> list[str]:

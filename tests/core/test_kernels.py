@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from pfedgp_core.errors import ConfigError
-from pfedgp_core.kernels import KERNELS, make_kernel, unit_sphere
+from pfedgp_core.kernels.base import KERNELS, make_kernel, unit_sphere
 
 ALL = pytest.mark.parametrize("name", list(KERNELS))
 STATIONARY = pytest.mark.parametrize("name", [name for name in KERNELS if name != "linear"])

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from pfedgp_core.errors import NonFiniteError, NotPositiveDefiniteError
-from pfedgp_core.kernels import make_kernel, unit_sphere
-from pfedgp_core.linalg import safe_cholesky
+from pfedgp_core.kernels.base import make_kernel, unit_sphere
+from pfedgp_core.numerics.linalg import safe_cholesky
 
 
 def well_conditioned(*shape: int, dtype: torch.dtype = torch.float64, seed: int = 0) -> torch.Tensor:

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from pfedgp_core.links import node_log_probabilities
+from pfedgp_core.gp.links import node_log_probabilities
 
 MU = torch.tensor([[0.0, 2.0, -30.0, 100.0], [0.5, 1.0, -40.0, 90.0]])
 V = torch.tensor([[8.0, 1.0, 4.0, 8.0], [8.0, 0.5, 4.0, 8.0]])

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from pfedgp_core.config import Settings
-from pfedgp_core.datasets import TensorSplit
-from pfedgp_core.evaluation import evaluate_client
-from pfedgp_core.shared import SharedState
-from pfedgp_core.streams import Stream
-from pfedgp_core.update import local_update
+from pfedgp_core.data.datasets import TensorSplit
+from pfedgp_core.methods.evaluation import evaluate_client
+from pfedgp_core.methods.update import local_update
+from pfedgp_core.model.shared import SharedState
+from pfedgp_core.numerics.streams import Stream
 
 STATUS = Path("/proc/self/status")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from pfedgp_core.errors import ConfigError, DataError
-from pfedgp_core.metrics import (
+from pfedgp_core.metrics.classification import (
     TEMPERATURE_GRID,
     MetricSums,
     best_temperature,

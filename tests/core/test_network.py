@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import nn
 
-from pfedgp_core import network as module
 from pfedgp_core.errors import ConfigError
-from pfedgp_core.kernels import unit_sphere
-from pfedgp_core.network import MLP, NETWORKS, LeNet, build_network, feature_width, register_network
+from pfedgp_core.kernels.base import unit_sphere
+from pfedgp_core.model import network as module
+from pfedgp_core.model.network import MLP, NETWORKS, LeNet, build_network, feature_width, register_network
 
 DEEP = pytest.mark.parametrize("name", ["resnet18", "mobilenetv2"])
 
@@ -211,7 +211,7 @@ def test_deep_networks_can_be_trained(name):
 def test_torchvision_is_loaded_late_and_its_absence_explained():
     script = """
         import sys
-        import pfedgp_core.network as network
+        import pfedgp_core.model.network as network
         assert "torchvision" not in sys.modules
         network.build_network("auto", (1, 8, 8))
         assert "torchvision" not in sys.modules

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pfedgp_core.class_ids import map_classes, to_split
-from pfedgp_core.datasets import DATASETS
+from pfedgp_core.data.datasets import DATASETS
+from pfedgp_core.data.own.class_ids import map_classes, to_split
+from pfedgp_core.data.own.reader import BUILTIN, check_data, read_samples, read_splits
 from pfedgp_core.errors import ConfigError, DataError
-from pfedgp_core.own_data import BUILTIN, check_data, read_samples, read_splits
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (6, 8, 6), dtype=np.uint8)
 NAMES = ["cat", "cat", "cat", "dog", "dog", "dog"]

@@ -8,12 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pfedgp_core import gibbs
-from pfedgp_core.errors import ConfigError
-from pfedgp_core.evidence import exact_posterior
-from pfedgp_core.full_gp import FullGP
-from pfedgp_core.kernels import make_kernel
-from pfedgp_core.pac_bayes import (
+from pfedgp_core.certificate.evidence import exact_posterior
+from pfedgp_core.certificate.pac_bayes import (
     conditional_kl,
     epsilon,
     gibbs_errors,
@@ -22,7 +18,11 @@ from pfedgp_core.pac_bayes import (
     mutual_information,
     pac_bayes_bound,
 )
-from pfedgp_core.streams import Stream
+from pfedgp_core.errors import ConfigError
+from pfedgp_core.gp import gibbs
+from pfedgp_core.gp.full import FullGP
+from pfedgp_core.kernels.base import make_kernel
+from pfedgp_core.numerics.streams import Stream
 
 
 def node_of(case):
@@ -114,7 +114,7 @@ def test_conditional_kl_is_the_kl_of_two_gaussians():
 def test_conditional_kl_does_not_depend_on_how_chains_are_blocked(monkeypatch):
     K, omega, kappa = random_node(5, 9)
     whole = conditional_kl(K, omega, kappa)
-    monkeypatch.setattr("pfedgp_core.evidence.CHUNK_ELEMENTS", 50)
+    monkeypatch.setattr("pfedgp_core.certificate.evidence.CHUNK_ELEMENTS", 50)
     torch.testing.assert_close(conditional_kl(K, omega, kappa), whole)
 
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pfedgp_core.errors import ArtefactError, ConfigError, DataError
-from pfedgp_core.partition import (
+from pfedgp_core.data.partitions.k_class import (
     HIGH,
     LOW,
     Partition,
@@ -19,6 +18,7 @@ from pfedgp_core.partition import (
     k_class_partition,
     largest_remainder_counts,
 )
+from pfedgp_core.errors import ArtefactError, ConfigError, DataError
 
 
 def make_labels(n_classes: int, train: int, validation: int = 7, test: int = 5, seed: int = 0) -> dict[str, np.ndarray]:

@@ -9,7 +9,7 @@ from polyagamma import random_polyagamma
 from scipy import stats
 
 from pfedgp_core.errors import NonFiniteError
-from pfedgp_core.polya_gamma import WALD_ABOVE, pg_mean, pg_variance, sample_pg, sample_pg_torch
+from pfedgp_core.numerics.polya_gamma import WALD_ABOVE, pg_mean, pg_variance, sample_pg, sample_pg_torch
 
 
 def by_numpy(z: torch.Tensor, seed: int = 0) -> torch.Tensor:

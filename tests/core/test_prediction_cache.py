@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from pfedgp_core import prediction_cache
-from pfedgp_core.fitc import FITC
-from pfedgp_core.full_gp import FullGP
-from pfedgp_core.kernels import make_kernel, unit_sphere
-from pfedgp_core.prediction_cache import CachedNode
-from pfedgp_core.streams import Stream
+from pfedgp_core.gp import prediction_cache
+from pfedgp_core.gp.fitc import FITC
+from pfedgp_core.gp.full import FullGP
+from pfedgp_core.gp.prediction_cache import CachedNode
+from pfedgp_core.kernels.base import make_kernel, unit_sphere
+from pfedgp_core.numerics.streams import Stream
 
 
 def node(n: int, inducing: int, solver: str) -> tuple[FullGP | FITC, torch.Tensor, torch.Tensor]:

@@ -12,12 +12,12 @@ from scipy.optimize import brentq
 from scipy.stats import kstest, norm
 
 from pfedgp.cli import main
-from pfedgp_core import privacy
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, NonFiniteError
-from pfedgp_core.exchange import STATUSES
-from pfedgp_core.privacy import clipped_and_noised, private_update, require_accountant, secure_normal, spent
-from pfedgp_core.update import UpdateResult
+from pfedgp_core.learning import privacy
+from pfedgp_core.learning.privacy import clipped_and_noised, private_update, require_accountant, secure_normal, spent
+from pfedgp_core.methods.update import UpdateResult
+from pfedgp_core.wire.names import STATUSES
 
 PRIVATE = Settings(dp_noise=2.0, dp_clip=3.0)
 ANY = st.floats(-(2.0**100), 2.0**100, width=32)

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from scipy import integrate
 from scipy.special import expit, log_expit
 
-from pfedgp_core.quadrature import expected_log_sigmoid, gauss_hermite, log_sigmoid_expectation
+from pfedgp_core.numerics.quadrature import expected_log_sigmoid, gauss_hermite, log_sigmoid_expectation
 
 GRID = [(mu, v) for mu in (-12.0, -3.0, -0.4, 0.0, 0.4, 3.0, 12.0) for v in (1e-4, 0.3, 2.0, 8.001)]
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from pfedgp_core.errors import ConfigError, DataError
-from pfedgp_core.kernels import make_kernel
-from pfedgp_core.regression import FITCRegression, FullRegression, Standardiser
+from pfedgp_core.kernels.base import make_kernel
+from pfedgp_core.regression.gp import FITCRegression, FullRegression, Standardiser
 
 PRECISIONS = [torch.float64, torch.float32]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pfedgp_core.errors import DataError
-from pfedgp_core.regression_metrics import (
+from pfedgp_core.metrics.regression import (
     LEVELS,
     RegressionSums,
     coverage_curve,

@@ -7,15 +7,15 @@ import pytest
 import torch
 
 from pfedgp_core.config import GPSettings, Settings
-from pfedgp_core.datasets import TensorSplit
+from pfedgp_core.data.datasets import TensorSplit
 from pfedgp_core.errors import ConfigError, DataError, NonFiniteError
-from pfedgp_core.evaluation import evaluate_client
-from pfedgp_core.kernels import make_kernel
-from pfedgp_core.regression_metrics import RegressionSums, summarise_regression
-from pfedgp_core.regression_task import PersonalRegressor, RegressionHead, regression_loss
-from pfedgp_core.shared import NOISE_FLOOR, SharedState
-from pfedgp_core.streams import Stream
-from pfedgp_core.update import local_update
+from pfedgp_core.kernels.base import make_kernel
+from pfedgp_core.methods.evaluation import evaluate_client
+from pfedgp_core.methods.update import local_update
+from pfedgp_core.metrics.regression import RegressionSums, summarise_regression
+from pfedgp_core.model.shared import NOISE_FLOOR, SharedState
+from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.regression.task import PersonalRegressor, RegressionHead, regression_loss
 
 SETTINGS = Settings(
     task="regression", network="mlp", feature_dim=8, inducing_per_class=12, gp=GPSettings(output_scale=1.0)

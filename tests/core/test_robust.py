@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pfedgp_core import robust
-from pfedgp_core.aggregation import average, combine
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, DataError
-from pfedgp_core.robust import trim_count, trimmed_mean
+from pfedgp_core.learning import robust
+from pfedgp_core.learning.aggregation import average, combine
+from pfedgp_core.learning.robust import trim_count, trimmed_mean
 
 MEDIAN = Settings(aggregation="median")
 ANY = st.floats(width=32, allow_nan=False, allow_infinity=False)

@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 import torch
 
-from pfedgp_core import whole_folder
-from pfedgp_core.classifier import PersonalClassifier
 from pfedgp_core.config import GPSettings, Settings
+from pfedgp_core.data.samples import Split
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
-from pfedgp_core.kernels import unit_sphere
-from pfedgp_core.metrics import TEMPERATURE_GRID, temperature_scale
-from pfedgp_core.samples import Split
-from pfedgp_core.saved_site import DESCRIPTION, TENSORS, SavedSite, is_site
-from pfedgp_core.shared import SharedState
-from pfedgp_core.site_samples import SiteSamples, sample_digests
-from pfedgp_core.streams import Stream
-from pfedgp_core.trained_model import TrainedModel
-from pfedgp_core.uncertainty import Prediction
-from pfedgp_core.whole_folder import recover_folder, write_folder
+from pfedgp_core.files import folder as whole_folder
+from pfedgp_core.files.folder import recover_folder, write_folder
+from pfedgp_core.kernels.base import unit_sphere
+from pfedgp_core.metrics.classification import TEMPERATURE_GRID, temperature_scale
+from pfedgp_core.model.shared import SharedState
+from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.site.samples import SiteSamples, sample_digests
+from pfedgp_core.site.saved import DESCRIPTION, TENSORS, SavedSite, is_site
+from pfedgp_core.site.trained_model import TrainedModel
+from pfedgp_core.tree.classifier import PersonalClassifier
+from pfedgp_core.tree.uncertainty import Prediction
 
 CLASSES = ("ant", "bee", "cat", "dog")
 VARIANTS: list[dict[str, Any]] = [

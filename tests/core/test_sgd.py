@@ -6,15 +6,15 @@ import sys
 import pytest
 import torch
 
-from pfedgp_core.sgd import SGD
+from pfedgp_core.learning.sgd import SGD
 
 LEARN = """
 import sys
 from pfedgp_core.config import Settings
-from pfedgp_core.shared import SharedState
-from pfedgp_core.samples import TensorSplit
-from pfedgp_core.streams import Stream
-from pfedgp_core.update import local_update
+from pfedgp_core.model.shared import SharedState
+from pfedgp_core.data.samples import TensorSplit
+from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.methods.update import local_update
 import torch
 settings = Settings()
 data = TensorSplit(torch.randn(30, 64), torch.arange(30) % 3)

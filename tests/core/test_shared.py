@@ -6,7 +6,7 @@ import torch
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
-from pfedgp_core.shared import SharedState
+from pfedgp_core.model.shared import SharedState
 
 
 def state(seed=0):

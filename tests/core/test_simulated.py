@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from pfedgp_core.config import Settings
-from pfedgp_core.datasets import input_statistics, load_dataset
+from pfedgp_core.data.datasets import input_statistics, load_dataset
+from pfedgp_core.data.partitions.k_class import fraction_bounds
+from pfedgp_core.data.simulated import simulated_client, simulated_partition
 from pfedgp_core.errors import ConfigError
-from pfedgp_core.partition import fraction_bounds
-from pfedgp_core.simulated import simulated_client, simulated_partition
 
 DIABETES = Settings(task="regression", dataset="diabetes", clients=6)
 

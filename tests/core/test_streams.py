@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pfedgp_core.errors import NonFiniteError
-from pfedgp_core.streams import Stream
+from pfedgp_core.numerics.streams import Stream
 
 PARTS = st.lists(st.one_of(st.integers(0, 100), st.text(max_size=5)), max_size=4)
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pfedgp_core.errors import NonFiniteError
-from pfedgp_core.tree import Node, Tree, build_tree, class_log_probabilities, class_means, two_means
+from pfedgp_core.tree.splits import Node, Tree, build_tree, class_log_probabilities, class_means, two_means
 
 
 def rng():

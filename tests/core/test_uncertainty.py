@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from pfedgp_core.class_ratio import apply_class_ratio
-from pfedgp_core.classifier import PersonalClassifier
 from pfedgp_core.config import GPSettings, Settings
-from pfedgp_core.links import node_log_probabilities
-from pfedgp_core.streams import Stream
-from pfedgp_core.tree import Node, Tree, class_log_probabilities
-from pfedgp_core.uncertainty import binary_entropy, expected_entropy, split_entropy
+from pfedgp_core.gp.class_ratio import apply_class_ratio
+from pfedgp_core.gp.links import node_log_probabilities
+from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.tree.classifier import PersonalClassifier
+from pfedgp_core.tree.splits import Node, Tree, class_log_probabilities
+from pfedgp_core.tree.uncertainty import binary_entropy, expected_entropy, split_entropy
 
 TREE = Tree((0, 1, 2), (Node(0, (0,), (1, 2)), Node(1, (1,), (2,))))
 MU = torch.tensor([[[0.3, 4.0, -60.0], [1.5, 3.0, 0.0]], [[-2.0, 2.0, 0.1], [0.4, 2.2, -1.0]]], dtype=torch.float64)

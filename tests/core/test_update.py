@@ -5,13 +5,13 @@ import pytest
 import torch
 
 from pfedgp_core.config import Settings
-from pfedgp_core.datasets import TensorSplit
+from pfedgp_core.data.datasets import TensorSplit
 from pfedgp_core.errors import NonFiniteError
-from pfedgp_core.evaluation import evaluate_client
-from pfedgp_core.metrics import summarise
-from pfedgp_core.shared import SharedState
-from pfedgp_core.streams import Stream
-from pfedgp_core.update import local_update
+from pfedgp_core.methods.evaluation import evaluate_client
+from pfedgp_core.methods.update import local_update
+from pfedgp_core.metrics.classification import summarise
+from pfedgp_core.model.shared import SharedState
+from pfedgp_core.numerics.streams import Stream
 
 SETTINGS = Settings(network="mlp", feature_dim=8, local_epochs=3)
 

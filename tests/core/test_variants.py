@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 import torch
 
-from pfedgp_core.classifier import PersonalClassifier
-from pfedgp_core.client_tree import ClientTree
 from pfedgp_core.config import GPSettings, Settings
-from pfedgp_core.datasets import TensorSplit
+from pfedgp_core.data.datasets import TensorSplit
 from pfedgp_core.errors import ConfigError
-from pfedgp_core.fitc import FITC
-from pfedgp_core.full_gp import FullGP
-from pfedgp_core.kernels import make_kernel
-from pfedgp_core.objectives import tree_loss
-from pfedgp_core.shared import SharedState
-from pfedgp_core.streams import Stream
-from pfedgp_core.update import local_update
-from pfedgp_core.variants import make_variant
+from pfedgp_core.gp.fitc import FITC
+from pfedgp_core.gp.full import FullGP
+from pfedgp_core.kernels.base import make_kernel
+from pfedgp_core.methods.update import local_update
+from pfedgp_core.model.shared import SharedState
+from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.tree.classifier import PersonalClassifier
+from pfedgp_core.tree.client_tree import ClientTree
+from pfedgp_core.tree.objectives import tree_loss
+from pfedgp_core.tree.variants import make_variant
 
 CASES = [
     ("full", "predictive"),

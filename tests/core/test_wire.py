@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from pfedgp_core.errors import DataError, NonFiniteError
-from pfedgp_core.exchange import METRICS, SHARED
-from pfedgp_core.wire import METRICS_LIMIT, PACKED_LIMIT, SHARED_TYPE, fits, pack, unpack, unpack_vector
+from pfedgp_core.wire.layout import METRICS_LIMIT, PACKED_LIMIT, SHARED_TYPE, fits, pack, unpack, unpack_vector
+from pfedgp_core.wire.names import METRICS, SHARED
 
 NUMBERS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False, allow_infinity=False))
 KEYS = st.text(max_size=8)

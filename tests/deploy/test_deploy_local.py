@@ -13,10 +13,10 @@ from google.protobuf.message import DecodeError
 
 from pfedgp.deploy_local import deploy_local
 from pfedgp.local_processes import LocalFlower, flower_program, free_ports, write_app
-from pfedgp_core.aggregation import average
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
-from pfedgp_core.exchange import SHARED
+from pfedgp_core.learning.aggregation import average
+from pfedgp_core.wire.names import SHARED
 from tests.deploy.http2 import PREFACE, SETTINGS, RecordingProxy, frames, grpc_messages
 from tests.deploy.program import wait_for
 from tests.federation_run import QUICK, Run

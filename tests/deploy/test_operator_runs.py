@@ -206,7 +206,7 @@ def test_without_a_server_the_run_is_a_folder(
 def test_a_private_run_without_accountant_is_not_submitted(
     server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("pfedgp_core.privacy.ACCOUNTANT", "no_such_module")
+    monkeypatch.setattr("pfedgp_core.learning.privacy.ACCOUNTANT", "no_such_module")
     private = ["run", "--set", "dp-noise=1", "--set", "dp-clip=1"]
     assert cli.main(private) == 2
     assert "pip install 'pfedgp[privacy]'" in capsys.readouterr().err and not server.started

@@ -10,7 +10,7 @@ import pytest
 
 from pfedgp.local_processes import LocalFlower, free_ports
 from pfedgp.operator.addresses import is_open
-from pfedgp_core.saved_site import SavedSite
+from pfedgp_core.site.saved import SavedSite
 from tests.deploy.program import wait_for
 from tests.published_model import save_digits, save_digits_model
 

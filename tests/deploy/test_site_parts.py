@@ -36,7 +36,7 @@ from pfedgp.site.supervisor import Supervisor
 from pfedgp.site.worker import answer
 from pfedgp.site.worker_process import WorkerDied, WorkerLate, WorkerProcess, WorkerUnusable
 from pfedgp_core.errors import ConfigError, RunFailedError
-from pfedgp_core.exchange import CONFIG, ROUND, SPLIT
+from pfedgp_core.wire.names import CONFIG, ROUND, SPLIT
 from server import object_retry
 
 # --- what the fast path needs of the installed Flower -----------------------------------------------------------------

@@ -13,7 +13,7 @@ import pytest
 
 from pfedgp_core.config import GPSettings, Settings
 from pfedgp_core.errors import ArtefactError, NonFiniteError
-from pfedgp_core.metrics import MetricSums, metric_sums
+from pfedgp_core.metrics.classification import MetricSums, metric_sums
 from server import files
 from server.artefacts import CLIENT_COLUMNS, RunFolder
 from server.files import write_whole

@@ -13,7 +13,7 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from pfedgp_core.config import Settings
-from pfedgp_core.data_spec import DataSpec
+from pfedgp_core.data.spec import DataSpec
 from pfedgp_core.errors import ArtefactError, NonFiniteError
 from server.checkpoint import Checkpoint, Model, newest_checkpoint, sweep_partial, write_checkpoint
 from server.files import truncate_lines

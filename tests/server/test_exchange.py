@@ -5,10 +5,10 @@ import dataclasses
 import pytest
 
 from pfedgp_core.errors import DataError
-from pfedgp_core.hello import Hello
-from pfedgp_core.metrics import MetricSums, metric_sums
-from pfedgp_core.replies import EvaluateReply, TrainReply
-from pfedgp_core.versions import software_versions
+from pfedgp_core.metrics.classification import MetricSums, metric_sums
+from pfedgp_core.wire.hello import Hello
+from pfedgp_core.wire.replies import EvaluateReply, TrainReply
+from pfedgp_core.wire.versions import software_versions
 
 HELLO = Hello("ward-3", (0, 2), ("a", "b", "c"), 10, 0, 4, (3, 8, 8), "ab12", {"torch": "2.14"})
 TRAIN = TrainReply("ward-3", "ok", 10, 0.5, 2, {"step_skipped": 1}, {"network": 0.1, "gp": 0.2})

@@ -9,7 +9,7 @@ from flwr.app import Error, Message
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, DataError, NonFiniteError, PFedGPError, RunFailedError
-from pfedgp_core.exchange import CONFIG, METRICS, ROUND, TRAIN
+from pfedgp_core.wire.names import CONFIG, METRICS, ROUND, TRAIN
 from server import strategy
 from server.failure_policy import FailurePolicy
 from server.reply_checks import Checked

@@ -10,11 +10,11 @@ import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message
 
 import client.client_app
-import pfedgp_core.simulated
-from pfedgp_core.datasets import TensorSplit
+import pfedgp_core.data.simulated
+from pfedgp_core.data.datasets import TensorSplit
 from pfedgp_core.errors import RunFailedError
-from pfedgp_core.exchange import ARRAYS, CONFIG, METRICS, SHARED, SPLIT
-from pfedgp_core.shared import SharedState
+from pfedgp_core.model.shared import SharedState
+from pfedgp_core.wire.names import ARRAYS, CONFIG, METRICS, SHARED, SPLIT
 from tests.fakegrid import FakeGrid, Tamper
 from tests.federation_run import SMALL, Run, federate
 from tests.wire_parts import metrics_in, put_vector, vector_of
@@ -271,19 +271,19 @@ def test_single_class_clients_take_part_without_an_update(tmp_path: Path, caplog
 def test_without_validation_data_the_best_model_is_the_final_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = pfedgp_core.simulated.client_data
+    real = pfedgp_core.data.simulated.client_data
 
     def without_validation(*arguments):
         data = real(*arguments)
         none = TensorSplit(data.validation.inputs[:0], data.validation.labels[:0])
         return dataclasses.replace(data, validation=none)
 
-    pfedgp_core.simulated._client.cache_clear()
-    monkeypatch.setattr(pfedgp_core.simulated, "client_data", without_validation)
+    pfedgp_core.data.simulated._client.cache_clear()
+    monkeypatch.setattr(pfedgp_core.data.simulated, "client_data", without_validation)
     try:
         run = federate(SMALL.replace(rounds=2), tmp_path / "run")
     finally:
-        pfedgp_core.simulated._client.cache_clear()
+        pfedgp_core.data.simulated._client.cache_clear()
     assert run.model("best").tobytes() == run.model("final").tobytes()
     assert run.summary["best_round"] == 2 and run.summary["validation_accuracy"] is None
     assert any("validation" in note for note in run.summary["notes"])

@@ -11,8 +11,8 @@ from unittest import mock
 
 import pytest
 
-from pfedgp_core import whole_file
 from pfedgp_core.errors import ArtefactError
+from pfedgp_core.files import whole as whole_file
 from tests.federation_run import Run, federate, resume
 from tests.killed import finished
 from tests.uninterrupted import MODES, SETTINGS, same, uninterrupted, without_pictures

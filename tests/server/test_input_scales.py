@@ -9,7 +9,7 @@ import pytest
 from client import own_site as own_site_module
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
-from pfedgp_core.hello import Hello
+from pfedgp_core.wire.hello import Hello
 from server.input_scales import off_scale, on_another_scale, two_scales
 from server.membership import common_spec, misfit, outsiders
 from server.roster import Roster

@@ -106,7 +106,7 @@ def test_only_type_names_of_client_errors_are_shown(error: Error, reason: str) -
     [
         ("server.server_app", ("torchvision", "matplotlib", "ray", "PIL")),
         ("client.client_app", ("torchvision", "matplotlib", "ray", "server")),
-        ("pfedgp_core.replies", ("flwr", "client", "server", "pfedgp")),
+        ("pfedgp_core.wire.replies", ("flwr", "client", "server", "pfedgp")),
         ("pfedgp.simulate", ("flwr", "ray", "server", "torchvision")),
     ],
 )

@@ -12,9 +12,9 @@ from flwr.app import Message
 
 from client import own_site as own_site_module
 from pfedgp_core.config import Settings
+from pfedgp_core.data.moments import input_statistics
 from pfedgp_core.errors import ConfigError, RunFailedError
-from pfedgp_core.exchange import CONFIG, HELLO
-from pfedgp_core.moments import input_statistics
+from pfedgp_core.wire.names import CONFIG, HELLO
 from server import waiting
 from server.model_file import load_model
 from server.roster import Roster
@@ -347,7 +347,7 @@ def test_two_sites_of_one_name_are_told_so(tmp_path: Path, caplog: pytest.LogCap
 def test_a_greeting_that_would_spoil_the_normalisation_is_refused(
     changes: dict, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from pfedgp_core.hello import Hello
+    from pfedgp_core.wire.hello import Hello
 
     honest = Hello.to_wire
     monkeypatch.setattr(Hello, "to_wire", lambda self: honest(self.__class__(**(self.__dict__ | changes))))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from flwr.app import Error, Message
 
-from pfedgp_core.exchange import CONFIG, ONBOARD, ONBOARDED
-from pfedgp_core.saved_site import SavedSite
+from pfedgp_core.site.saved import SavedSite
+from pfedgp_core.wire.names import CONFIG, ONBOARD, ONBOARDED
 from tests.federation_run import SMALL, Run, start
 from tests.own_sites import OwnGrid, archive, rows_of
 from tests.uninterrupted import without_pictures

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pfedgp_core.metrics import MetricSums, metric_sums, summarise
+from pfedgp_core.metrics.classification import MetricSums, metric_sums, summarise
 from server.plots import accuracy_png, reliability_png
 
 HISTORY = [

@@ -8,9 +8,9 @@ import pytest
 from flwr.app import Message
 
 import client.client_app
-from pfedgp_core.exchange import TRAIN
-from pfedgp_core.shared import SharedState
-from pfedgp_core.update import UpdateResult
+from pfedgp_core.methods.update import UpdateResult
+from pfedgp_core.model.shared import SharedState
+from pfedgp_core.wire.names import TRAIN
 from tests.federation_run import SMALL, Run, federate
 from tests.wire_parts import metrics_of, vector_of
 

@@ -14,11 +14,11 @@ from flwr.app import ConfigRecord, Context, Message, RecordDict
 from client.client_app import app as client_app
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError, RunFailedError
-from pfedgp_core.exchange import CONFIG, MODEL, MODEL_HASH, ONBOARD, ONBOARDED
-from pfedgp_core.publication import OnboardReply, publication, published_model
-from pfedgp_core.publication import _hash as hash_of
-from pfedgp_core.saved_site import TENSORS, SavedSite
-from pfedgp_core.trained_model import TrainedModel
+from pfedgp_core.site.saved import TENSORS, SavedSite
+from pfedgp_core.site.trained_model import TrainedModel
+from pfedgp_core.wire.names import CONFIG, MODEL, MODEL_HASH, ONBOARD, ONBOARDED
+from pfedgp_core.wire.publication import OnboardReply, publication, published_model
+from pfedgp_core.wire.publication import _hash as hash_of
 from server import publish
 from server.messages import pack_vector, request
 from server.model_file import load_model

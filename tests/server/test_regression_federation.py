@@ -14,8 +14,8 @@ from client.client_app import app as client_app
 from pfedgp.cli import main
 from pfedgp_core.config import GPSettings, Settings
 from pfedgp_core.errors import RunFailedError
-from pfedgp_core.exchange import CONFIG, HELLO
-from pfedgp_core.metrics import metric_sums
+from pfedgp_core.metrics.classification import metric_sums
+from pfedgp_core.wire.names import CONFIG, HELLO
 from server.model_file import load_model
 from tests.fakegrid import FakeGrid
 from tests.federation_run import Run, federate, start

@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 
 from pfedgp_core.errors import DataError
-from pfedgp_core.metrics import metric_sums
-from pfedgp_core.regression_metrics import LEVELS, RegressionSums, regression_sums
-from pfedgp_core.replies import EvaluateReply
+from pfedgp_core.metrics.classification import metric_sums
+from pfedgp_core.metrics.regression import LEVELS, RegressionSums, regression_sums
+from pfedgp_core.wire.replies import EvaluateReply
 from server.plots import coverage_png, rmse_png
 from server.task_report import CLASSIFICATION, REGRESSION, task_report
 

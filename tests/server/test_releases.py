@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from pfedgp_core.errors import ArtefactError, ConfigError
-from pfedgp_core.exchange import TRAIN
-from pfedgp_core.privacy import spent
+from pfedgp_core.learning.privacy import spent
+from pfedgp_core.wire.names import TRAIN
 from server import releases
 from server.releases import Releases
 from tests.federation_run import federate, resume

@@ -7,13 +7,13 @@ import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 
 from client.messages import read_request, reply_to
-from pfedgp_core import wire
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
-from pfedgp_core.exchange import ARRAYS, CONFIG, SHARED, TRAIN
-from pfedgp_core.hello import Hello
-from pfedgp_core.metrics import MetricSums
-from pfedgp_core.replies import EvaluateReply, TrainReply
+from pfedgp_core.metrics.classification import MetricSums
+from pfedgp_core.wire import layout as wire
+from pfedgp_core.wire.hello import Hello
+from pfedgp_core.wire.names import ARRAYS, CONFIG, SHARED, TRAIN
+from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 from server.messages import pack_vector, request, request_config
 from server.reply_checks import CLASSES_LIMIT, read_evaluate_reply, read_hello, read_train_reply
 from tests.wire_parts import put_vector

@@ -19,7 +19,7 @@ from PIL import Image
 from pfedgp.cli import main
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError
-from pfedgp_core.metrics import TEMPERATURE_GRID, MetricSums, metric_sums
+from pfedgp_core.metrics.classification import TEMPERATURE_GRID, MetricSums, metric_sums
 from server.artefacts import RunFolder
 from server.report.drawing import DARK, LIGHT, Drawing
 from server.report.figures import over_rounds, reliability

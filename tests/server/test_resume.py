@@ -16,7 +16,7 @@ import pytest
 import server.federation
 import server.strategy
 from pfedgp_core.errors import ArtefactError, ConfigError
-from pfedgp_core.exchange import EVALUATE, TRAIN
+from pfedgp_core.wire.names import EVALUATE, TRAIN
 from server.resume import Resumable
 from server.run_lock import RunLock, is_locked
 from tests.fakegrid import FakeGrid, Tamper

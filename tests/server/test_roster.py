@@ -10,7 +10,7 @@ from flwr.app import Error, Message
 from client.client_app import app
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
-from pfedgp_core.exchange import CONFIG
+from pfedgp_core.wire.names import CONFIG
 from server import roster as roster_module
 from server import waiting
 from server.roster import Roster

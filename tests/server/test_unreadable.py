@@ -9,8 +9,8 @@ from flwr.superlink.grid import http_grid
 from client.messages import reply_to
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
-from pfedgp_core.exchange import CONFIG, TRAIN
-from pfedgp_core.replies import TrainReply
+from pfedgp_core.wire.names import CONFIG, TRAIN
+from pfedgp_core.wire.replies import TrainReply
 from server.messages import pack_vector, request, request_config
 from server.patient_grid import PatientGrid
 from server.reply_checks import read_train_reply

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from flwr.app import Message
 
-from pfedgp_core.exchange import CONFIG, ROUND, TRAIN
+from pfedgp_core.wire.names import CONFIG, ROUND, TRAIN
 from tests.fakegrid import Tamper
 from tests.federation_run import SMALL, federate, resume
 from tests.uninterrupted import without_pictures

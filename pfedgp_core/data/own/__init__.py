@@ -1,0 +1,1 @@
+"""A site's own data: readers for folders of images, tables and arrays."""

@@ -1,0 +1,174 @@
+"""The report of ``pfedgp check-data``: classes, counts, shapes, and everything that is wrong with a site's data."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from pfedgp_core.data.own.samples import Findings, Samples, counted, few, shape_text
+from pfedgp_core.data.spec import LARGEST_INPUT, normal_class
+from pfedgp_core.wire.hello import CLASS_NAME_LIMIT
+
+__all__ = ["DataReport", "SplitReport", "note_repeated", "report_on", "unusable"]
+
+
+@dataclass(frozen=True)
+class SplitReport:
+    """What one part of the data holds.
+
+    Attributes
+    ----------
+    split : str
+        ``train``, ``validation`` or ``test``; empty for data without parts.
+    kind : str
+        What the data are, in words.
+    usable : int
+        Samples without a problem.
+    counts : dict of str to int
+        The same of each class, by class name.
+    input_shape : tuple of int or None
+        Shape of a usable sample.
+    problems, remarks : tuple of str
+        Sentences; problems keep the data from being used.
+    """
+
+    split: str
+    kind: str
+    usable: int
+    counts: dict[str, int]
+    input_shape: tuple[int, ...] | None
+    problems: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DataReport:
+    """What the data at a path hold."""
+
+    path: str
+    splits: tuple[SplitReport, ...]
+
+    @property
+    def trainable(self) -> bool:
+        """Whether the data can be used as they are."""
+        return not any(part.problems for part in self.splits)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """All problems of all parts."""
+        return tuple(problem for part in self.splits for problem in part.problems)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """All remarks of all parts."""
+        return tuple(remark for part in self.splits for remark in part.remarks)
+
+    def text(self) -> str:
+        """The report for a person."""
+        lines = [_shown(self.path)]
+        for part in self.splits:
+            shape = "" if part.input_shape is None else f", each of shape {shape_text(part.input_shape)}"
+            name = f"{part.split}: " if part.split else ""
+            lines.append(f"\n{name}{part.kind}, {counted(part.usable, 'usable sample')}{shape}")
+            counts = [(_shown(label), count) for label, count in part.counts.items()]
+            width = max((len(label) for label, _ in counts), default=0)
+            lines += [f"  {label:<{width}}  {count}" for label, count in counts]
+            lines += [f"  problem: {problem}" for problem in part.problems]
+            lines += [f"  note: {remark}" for remark in part.remarks]
+        lines.append("\nThese data can be used." if self.trainable else "\nThese data cannot be used as they are.")
+        return "\n".join(lines)
+
+
+def report_on(split: str, samples: Samples | None, findings: Findings, regression: bool = False) -> SplitReport:
+    """Count what is usable, and note classes that are too small to learn from; a regression has no classes."""
+    labels = () if samples is None or regression else samples.labels or ()
+    ordered = dict(sorted(Counter(map(normal_class, labels)).items()))
+    problems, remarks = list(findings.problems), list(findings.remarks)
+    if samples is not None:
+        problems += unusable(samples, regression)
+    written = Counter(normal_class(label) for label in set(labels))
+    if twins := [_shown(name) for name in ordered if written[name] > 1]:
+        remarks.append(f"Written in several ways that look alike, and counted as one class each: {few(twins)}.")
+    if split in ("", "train") and samples is not None:
+        single = [_shown(name) for name, count in ordered.items() if count == 1]
+        if single:
+            remarks.append(f"Classes with a single sample: {few(single)}; their probabilities will stay uncertain.")
+        if len(ordered) == 1 and not problems:  # a problem may have left out the others
+            remarks.append(
+                f"There is only the class {next(iter(ordered))!r}: a site with these data can take part in a run, but "
+                "trains nothing in it, and its classifier always answers that class."
+            )
+    shape = None if samples is None else samples.inputs.shape[1:]
+    usable = 0 if samples is None else len(samples)
+    return SplitReport(split, findings.kind, usable, ordered, shape, tuple(problems), tuple(remarks))
+
+
+def unusable(samples: Samples, regression: bool = False) -> list[str]:
+    """Sentences about what was read well and cannot take part in a federation: names of classes, and inputs.
+
+    Parameters
+    ----------
+    samples : Samples
+    regression : bool
+        Whether the labels are targets, and no classes.
+    """
+    problems = []
+    names = set() if regression else set(samples.labels or ())
+    if any(label and not normal_class(label) for label in names):
+        problems.append("A class has a blank name: give it one.")
+    bad = sorted(name for name in map(normal_class, names) if not name.isprintable() or len(name) > CLASS_NAME_LIMIT)
+    if bad:
+        problems.append(
+            f"Not a name of a class: {few([_shown(name)[:60] for name in bad])}; give names of at most "
+            f"{CLASS_NAME_LIMIT} printable characters."
+        )
+    inputs = samples.inputs
+    if 0 in inputs.shape[1:]:
+        problems.append(
+            f"The samples have shape {shape_text(inputs.shape[1:])}, so no values: give at least one feature."
+        )
+    elif inputs.dtype.kind == "f" and (large := np.abs(inputs) > LARGEST_INPUT).any():
+        row, column = np.argwhere(large)[0].tolist()
+        where = repr(samples.columns[column]) if samples.columns else column + 1
+        problems.append(
+            f"Values beyond {LARGEST_INPUT:g} in {int(large.any(axis=1).sum())} of {counted(len(inputs), 'sample')} "
+            f"(the first is row {samples.ids[row]}, column {where}): rescale the column, or remove codes for missing "
+            "values."
+        )
+    return problems
+
+
+def note_repeated(parts: Mapping[str, Samples], findings: Mapping[str, Findings]) -> None:
+    """Note inputs that occur again: with another class, which is contradictory, or in a part that must not share any.
+
+    Parameters
+    ----------
+    parts : mapping of split to Samples
+    findings : mapping of split to Findings
+        Receives the remarks.
+    """
+    seen: dict[bytes, str] = {}
+    for split, samples in parts.items():
+        keys = [] if samples.digests is None else [row.tobytes() for row in samples.digests]
+        labels: dict[bytes, set[str]] = {}
+        for key, label in zip(keys, samples.labels or (), strict=False):
+            labels.setdefault(key, set()).add(label)
+        torn = [names for names in labels.values() if len(names) > 1]
+        if torn:
+            findings[split].remark(
+                f"Equal inputs with different classes: {counted(len(torn), 'input')} (such as one in "
+                f"{few(sorted(torn[0]))}); one of the labels may be wrong."
+            )
+        shared = Counter(seen[key] for key in set(keys) if key in seen)
+        for other, count in sorted(shared.items()):
+            findings[split].remark(
+                f"In {other} too: {counted(count, 'input')} of {split}, on which every measure is too good; remove the "
+                "repeated ones."
+            )
+        seen |= {key: split for key in set(keys) - seen.keys()}
+
+
+def _shown(name: str) -> str:
+    """A name as a terminal can show it."""
+    return name if name.isprintable() else repr(name)[1:-1]

@@ -1,0 +1,270 @@
+"""A site's own data: a path becomes samples with class names, and those the federation's class ids.
+
+=====================================  =================================================================================
+path                                   content
+=====================================  =================================================================================
+folder                                 a folder of images per class
+``.npz``                               ``inputs`` (or images, x, features), ``labels`` (or y), optional ``class_names``
+``.csv``                               a line of column names, a row per sample, a column for the class
+``.parquet``, ``.pq``                  the same
+name of a built-in data set            digits, cifar10, cifar100, cinic10, diabetes (see `pfedgp_core.data.own.builtin`)
+folder with ``train`` and, optionally  any of these per split: folders, or files such as ``train.npz``
+``validation`` and ``test``
+=====================================  =================================================================================
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pfedgp_core.data.own.array_file import load_npz
+from pfedgp_core.data.own.check import DataReport, note_repeated, report_on
+from pfedgp_core.data.own.class_ids import map_classes, to_targets
+from pfedgp_core.data.own.image_folder import has_images, load_image_folder
+from pfedgp_core.data.own.samples import Findings, Samples, Wanted, shape_text
+from pfedgp_core.data.own.tables import load_csv, load_parquet
+from pfedgp_core.errors import ConfigError, DataError
+
+__all__ = [
+    "BUILTIN",
+    "Samples",
+    "check_data",
+    "fingerprint",
+    "read_samples",
+    "read_splits",
+    "split_paths",
+]
+
+# The names in DATASETS, known here because that needs torch, which takes seconds to load.
+BUILTIN = frozenset({"digits", "cifar10", "cifar100", "cinic10", "diabetes"})
+SPLITS = ("train", "validation", "test")
+_SPLIT_NAMES = {
+    "train": "train",
+    "validation": "validation",
+    "valid": "validation",
+    "val": "validation",
+    "test": "test",
+}
+_Reader = Callable[[Path, Wanted, Findings], Samples | None]
+_READERS: dict[str, _Reader] = {
+    ".npz": load_npz,
+    ".csv": load_csv,
+    ".tsv": load_csv,
+    ".parquet": load_parquet,
+    ".pq": load_parquet,
+}
+
+
+def read_samples(
+    path: str | Path,
+    *,
+    input_shape: tuple[int, ...] | None = None,
+    resize: bool = False,
+    label_column: str = "label",
+    labelled: bool = True,
+    split: str | None = None,
+) -> Samples:
+    """Read all samples of a path.
+
+    Parameters
+    ----------
+    path : str or Path
+    input_shape : tuple of int, optional
+        Shape of one input of the model, (C, H, W) or (D,); data of another shape are refused.
+    resize : bool
+        Resize images of another size (bilinear, antialiased).
+    label_column : str
+        Column of a table that holds the class.
+    labelled : bool
+        Whether samples without a class are refused. With False, labels are read where there are some.
+    split : {"train", "validation", "test"}, optional
+        Which part of a folder with splits; such a folder is refused without it. Other data have no parts.
+
+    Raises
+    ------
+    DataError
+        There are no such data, or something is wrong with them; the text names the first problem.
+    """
+    path = Path(path).expanduser()
+    parts = split_paths(path)
+    if parts is not None:
+        if split not in parts:
+            raise DataError(f"{path} has the splits {', '.join(parts)}: give one of them, such as {parts['train']}.")
+        path = parts[split]
+    findings = Findings()
+    samples = _read(path, Wanted(input_shape, resize, label_column, labelled), findings)
+    if samples is not None and input_shape is not None and samples.inputs.shape[1:] != input_shape:
+        findings.problem(
+            f"The samples have shape {shape_text(samples.inputs.shape[1:])}, and the model takes inputs of shape "
+            f"{shape_text(input_shape)}: give data of that shape, or another model."
+        )
+    if findings.problems:
+        more = len(findings.problems) - 1
+        also = f" ({more} more found by: pfedgp check-data {path})" if more else ""
+        raise DataError(f"{path}: {findings.problems[0]}{also}")
+    if samples is None:
+        raise DataError(f"{path} holds no usable sample: see pfedgp check-data {path}.")
+    return samples
+
+
+def read_splits(
+    path: str | Path,
+    *,
+    input_shape: tuple[int, ...] | None = None,
+    resize: bool = False,
+    label_column: str = "label",
+) -> dict[str, Samples]:
+    """Read each split of a folder with splits; other data are all ``train``. See `read_samples`."""
+    return {
+        split: read_samples(part, input_shape=input_shape, resize=resize, label_column=label_column)
+        for split, part in (split_paths(Path(path).expanduser()) or {"train": Path(path)}).items()
+    }
+
+
+def fingerprint(path: str | Path) -> tuple[tuple[str, int, int], ...]:
+    """Names, sizes and times of change of all files at a path; another one when the data may have changed.
+
+    Raises
+    ------
+    DataError
+        There is nothing at the path, or it cannot be looked at.
+    """
+    path = Path(path).expanduser()
+    try:
+        files = [path] if not path.is_dir() else [file for file in path.rglob("*") if file.is_file()]
+        looks = [(file, file.stat()) for file in files]
+    except FileNotFoundError:
+        raise _nothing_at(path) from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror}): check the path and its rights.") from error
+    return tuple(sorted((str(file), look.st_size, look.st_mtime_ns) for file, look in looks))
+
+
+def check_data(
+    path: str | Path,
+    *,
+    label_column: str = "label",
+    class_names: Sequence[str] | None = None,
+    input_shape: tuple[int, ...] | None = None,
+    resize: bool = False,
+    data_root: str = "",
+    regression: bool = False,
+) -> DataReport:
+    """Look at everything and report all that is wrong, instead of raising at the first problem.
+
+    Parameters
+    ----------
+    path : str or Path
+    label_column : str
+    class_names : sequence of str, optional
+        The federation's classes, to compare with.
+    input_shape : tuple of int, optional
+        The shape that the model takes, to compare with.
+    resize : bool
+        Whether images are resized to it, as by a run with the setting ``input-shape``.
+    data_root : str
+        Folder of a built-in data set, where `path` is the name of one.
+    regression : bool
+        Whether the labels are the targets of a regression.
+
+    Raises
+    ------
+    ConfigError
+        A folder for a built-in data set that needs none, or for other data.
+    DataError
+        There is nothing at the path, or nothing that a reader knows.
+    """
+    found: dict[str, tuple[Samples | None, Findings]] = {}
+    if str(path) in BUILTIN:
+        from pfedgp_core.data.own.builtin import builtin_samples
+
+        kind = f"built-in data set {path}"
+        shape = input_shape if resize else None
+        found = {split: (own, Findings(kind)) for split, own in builtin_samples(str(path), data_root, shape).items()}
+    elif data_root:
+        raise ConfigError(f"A data root goes with the name of a built-in data set, not with {path}: leave it out.")
+    else:
+        path = Path(path).expanduser()
+        for split, part in (split_paths(path) or {"": path}).items():
+            found[split] = _looked_at(part, Wanted(input_shape, resize, label_column))
+    for samples, findings in found.values():
+        if samples is not None:
+            _compare(samples, findings, class_names, input_shape, regression)
+    parts = {split: samples for split, (samples, _) in found.items() if samples is not None}
+    note_repeated(parts, {split: findings for split, (_, findings) in found.items()})
+    return DataReport(str(path), tuple(report_on(split, *both, regression) for split, both in found.items()))
+
+
+def split_paths(path: Path) -> dict[str, Path] | None:
+    """The parts of a folder with splits, by split in the order train, validation, test; None for other data.
+
+    A folder is one if every folder or data file in it is named after a split and ``train`` is among them. Folders of
+    those names that hold images directly are classes.
+    """
+    if not path.is_dir():
+        return None
+    found: dict[str, Path] = {}
+    for entry in sorted(p for p in path.iterdir() if not p.name.startswith(".")):
+        split = _SPLIT_NAMES.get(entry.stem.lower() if entry.is_file() else entry.name.lower())
+        if entry.is_dir() and (split is None or has_images(entry)):
+            return None
+        if entry.is_file() and entry.suffix.lower() not in _READERS:
+            continue
+        if split is None:
+            return None
+        if split in found:
+            raise DataError(f"{path} has the {split} data twice ({found[split].name}, {entry.name}): remove one.")
+        found[split] = entry
+    return {split: found[split] for split in SPLITS if split in found} if "train" in found else None
+
+
+def _looked_at(path: Path, wanted: Wanted) -> tuple[Samples | None, Findings]:
+    """What is usable at a path, and all that is wrong there."""
+    findings = Findings()
+    try:
+        return _read(path, wanted, findings), findings
+    except DataError as error:
+        if not path.exists() or _unknown_kind(path):
+            raise
+        findings.problem(str(error))
+        return None, findings
+
+
+def _compare(
+    samples: Samples,
+    findings: Findings,
+    class_names: Sequence[str] | None,
+    input_shape: tuple[int, ...] | None,
+    regression: bool,
+) -> None:
+    try:
+        if regression:
+            to_targets(samples)
+        elif class_names is not None and samples.labels is not None:
+            map_classes(samples.labels, class_names)
+    except DataError as error:
+        findings.problem(str(error))
+    if input_shape is not None and samples.inputs.shape[1:] != input_shape:
+        findings.problem(f"The model takes inputs of shape {shape_text(input_shape)}.")
+
+
+def _read(path: Path, wanted: Wanted, findings: Findings) -> Samples | None:
+    if path.is_dir():
+        return load_image_folder(path, wanted, findings)
+    if not path.exists():
+        raise _nothing_at(path)
+    if _unknown_kind(path):
+        raise DataError(
+            f"{path} is of no known kind: give a folder of images by class, or a file that ends in "
+            f"{', '.join(_READERS)}."
+        )
+    return _READERS[path.suffix.lower()](path, wanted, findings)
+
+
+def _unknown_kind(path: Path) -> bool:
+    if path.is_dir():
+        return False
+    return not path.is_file() or path.suffix.lower() not in _READERS  # a device or pipe is no file
+
+
+def _nothing_at(path: Path) -> DataError:
+    return DataError(f"There is nothing at {path}: give the path of a folder of images, a .npz, .csv or .parquet file.")

@@ -1,0 +1,1 @@
+"""Who holds what in a simulation, a file for each way to split."""

@@ -1,0 +1,298 @@
+"""Who holds what: the paper's split of a data set over simulated clients.
+
+Each client holds k distinct classes, each class is held by equally many clients, and the holders of a class share its
+samples in proportion to fractions alpha ~ U(.4, .6) (appendix "Data assignment"). Classes and fractions are the same in
+the training, validation and test split, so a client is tested on its own mix of classes.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pfedgp_core.errors import ArtefactError, ConfigError, DataError
+from pfedgp_core.numerics.streams import Stream
+
+__all__ = [
+    "Partition",
+    "assign_classes",
+    "fraction_bounds",
+    "fractions",
+    "k_class_partition",
+    "largest_remainder_counts",
+]
+
+LOW, HIGH = 0.4, 0.6  # range of the unnormalised fractions
+_FORMAT = 1
+# Floats such as 0.29 * 100 fall just below the integer they stand for; quotas this close count as equal.
+_SLACK = Fraction(1, 10**9)
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Index sets of every client; immutable, and equal to another one if all its content is.
+
+    Parameters
+    ----------
+    client_names : tuple of str
+        ``client-00``, ``client-01``, ...
+    classes : tuple of tuple of int
+        The classes of each client, ascending.
+    fractions : tuple of tuple of float
+        The share of each of those classes that the client holds; sums to 1 over the holders of a class.
+    indices : dict of str to tuple of int64 arrays
+        For each split (``train``, ``validation``, ``test``) one ascending index array per client.
+    """
+
+    client_names: tuple[str, ...]
+    classes: tuple[tuple[int, ...], ...]
+    fractions: tuple[tuple[float, ...], ...]
+    indices: dict[str, tuple[np.ndarray, ...]]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Partition) and self.hash == other.hash
+
+    def __hash__(self) -> int:
+        return int(self.hash[:15], 16)
+
+    def sizes(self, split: str = "train") -> tuple[int, ...]:
+        """Return the number of samples of each client in one split."""
+        return tuple(len(rows) for rows in self.indices[split])
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the canonical content, in hex: equal for equal partitions on every machine."""
+        canonical = json.dumps(self._content(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def to_json(self) -> str:
+        """Return the partition and its hash as one JSON text."""
+        return json.dumps({"format": _FORMAT, "hash": self.hash} | self._content())
+
+    @classmethod
+    def from_json(cls, text: str) -> "Partition":
+        """Read what ``to_json`` wrote.
+
+        Raises
+        ------
+        ArtefactError
+            The text is no partition, or its content does not match its hash.
+        """
+        try:
+            content = json.loads(text)
+            if content.pop("format") != _FORMAT:
+                raise ValueError("unknown format")
+            claimed = content.pop("hash")
+            partition = cls(
+                client_names=tuple(content["client_names"]),
+                classes=tuple(tuple(row) for row in content["classes"]),
+                fractions=tuple(tuple(row) for row in content["fractions"]),
+                indices={split: tuple(_frozen(rows) for rows in each) for split, each in content["indices"].items()},
+            )
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+            raise ArtefactError(f"This is not a partition ({error!r}); write it again with to_json.") from None
+        if partition.hash != claimed:
+            raise ArtefactError(
+                f"The partition was changed after it was written (hash {partition.hash[:12]}, written as "
+                f"{str(claimed)[:12]}); make it again from its seed."
+            )
+        return partition
+
+    def _content(self) -> dict[str, Any]:
+        return {
+            "client_names": self.client_names,
+            "classes": self.classes,
+            "fractions": self.fractions,
+            "indices": {split: [rows.tolist() for rows in each] for split, each in self.indices.items()},
+        }
+
+
+def k_class_partition(
+    labels: Mapping[str, np.ndarray], n_classes: int, clients: int, classes_per_client: int, seed: int
+) -> Partition:
+    """Split a data set over clients that hold k classes each (paper, appendix "Data assignment").
+
+    Parameters
+    ----------
+    labels : mapping of str to int array [N]
+        Class ids 0..n_classes-1 of each split; must have ``train``.
+    n_classes : int
+        Classes of the data set.
+    clients, classes_per_client : int
+        Number of clients, and of distinct classes that each of them holds.
+    seed : int
+        Same seed, same partition. The classes and fractions do not depend on the labels.
+
+    Returns
+    -------
+    Partition
+        Disjoint index sets that cover every sample of every split. Each client has at least one training sample of
+        each of its classes; in a small validation or test split it may have none.
+
+    Raises
+    ------
+    ConfigError
+        k is more than the classes there are, or clients * k is no multiple of the number of classes.
+    DataError
+        Labels out of range, or a class with fewer training samples than holders.
+    """
+    if "train" not in labels:
+        raise DataError(f"There is no split 'train' among {sorted(labels)}; name the training labels 'train'.")
+    checked = {split: _checked_labels(split, each, n_classes) for split, each in labels.items()}
+    stream = Stream(seed, "partition")
+    classes = assign_classes(n_classes, clients, classes_per_client, stream.child("classes").numpy)
+    holders = [np.flatnonzero((classes == c).any(axis=1)) for c in range(n_classes)]
+    _check_enough(np.bincount(checked["train"], minlength=n_classes), len(holders[0]))
+
+    draw = stream.child("fractions").numpy
+    shares = [fractions(draw.uniform(LOW, HIGH, size=len(held_by)).tolist()) for held_by in holders]
+    indices = {}
+    for split, each in checked.items():
+        parts: list[list[np.ndarray]] = [[] for _ in range(clients)]
+        for c, held_by in enumerate(holders):
+            rows = stream.child(split, c).numpy.permutation(np.flatnonzero(each == c))
+            ends = np.cumsum(largest_remainder_counts(shares[c], len(rows)))
+            for client, part in zip(held_by, np.split(rows, ends[:-1]), strict=True):
+                parts[client].append(part)
+        indices[split] = tuple(_frozen(np.sort(np.concatenate(own))) for own in parts)
+
+    share = {
+        (int(client), c): f for c, held_by in enumerate(holders) for client, f in zip(held_by, shares[c], strict=True)
+    }
+    width = max(2, len(str(clients - 1)))
+    return Partition(
+        client_names=tuple(f"client-{i:0{width}d}" for i in range(clients)),
+        classes=tuple(tuple(int(c) for c in row) for row in classes),
+        fractions=tuple(tuple(share[i, int(c)] for c in row) for i, row in enumerate(classes)),
+        indices=indices,
+    )
+
+
+def assign_classes(n_classes: int, clients: int, classes_per_client: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw k distinct classes for each client so that every class has equally many holders.
+
+    Clients are served in random order. A class that still needs as many holders as clients are left must be taken;
+    the rest are drawn in proportion to the holders they still need. No class then ever needs more holders than
+    clients are left, so the draw cannot run into a dead end.
+
+    Returns
+    -------
+    numpy.ndarray, int64 [clients, k]
+        Ascending in each row.
+
+    Raises
+    ------
+    ConfigError
+        k is more than ``n_classes``, a number below 1, or clients * k is no multiple of ``n_classes``.
+    """
+    k = classes_per_client
+    for name, value in (("n_classes", n_classes), ("clients", clients), ("classes-per-client", k)):
+        if value < 1:
+            raise ConfigError(f"{name} = {value} is too small; give at least 1.")
+    if k > n_classes:
+        raise ConfigError(
+            f"classes-per-client = {k} is more than the {n_classes} classes there are; give at most {n_classes}."
+        )
+    if clients * k % n_classes:
+        step = n_classes // math.gcd(k, n_classes)
+        below = clients // step * step
+        near = sorted((n for n in (below, below + step) if n), key=lambda n: abs(n - clients))
+        raise ConfigError(
+            f"clients = {clients} with classes-per-client = {k} cannot hold each of the {n_classes} classes equally "
+            f"often ({clients * k} is not a multiple of {n_classes}); use clients = {' or '.join(map(str, near))}."
+        )
+    needed = np.full(n_classes, clients * k // n_classes)
+    table = np.empty((clients, k), dtype=np.int64)
+    for left, client in zip(range(clients, 0, -1), rng.permutation(clients), strict=True):
+        # The k largest of log(u) / weight are a weighted draw without replacement (Efraimidis and Spirakis, 2006).
+        keys = np.log1p(-rng.random(n_classes)) / np.maximum(needed, 1)
+        keys[needed == left] = np.inf
+        keys[needed == 0] = -np.inf
+        chosen = np.argsort(-keys, kind="stable")[:k]
+        needed[chosen] -= 1
+        table[client] = np.sort(chosen)
+    return table
+
+
+def fractions(alphas: Sequence[float | str]) -> tuple[float, ...]:
+    """Normalise alpha_i to alpha_i / sum_j alpha_j, rounded once from the exact quotient.
+
+    Raises
+    ------
+    DataError
+        No alpha, or one that is not a positive finite number.
+    """
+    return tuple(float(a) for a in _exact_fractions(alphas))
+
+
+def fraction_bounds(holders: int) -> tuple[float, float]:
+    """Return the smallest and largest fraction that one of ``holders`` clients can get of a class."""
+    others = holders - 1
+    return LOW / (LOW + HIGH * others), HIGH / (HIGH + LOW * others)
+
+
+def largest_remainder_counts(shares: Sequence[float | Fraction], n: int) -> tuple[int, ...]:
+    """Split n items in proportion to ``shares``, dropping none: floors first, then one each by largest remainder.
+
+    Ties go to the lowest index. With the fractions of this module and n >= len(shares), every count is at least 1:
+    where a quota is below 1 all quotas are below 1.5, so quotas below 1 have the largest remainders.
+
+    Raises
+    ------
+    DataError
+        ``n`` is negative, or the shares are not positive finite numbers.
+    """
+    if n < 0:
+        raise DataError(f"Cannot split {n} items; give 0 or more.")
+    quotas = [share * n for share in _exact_fractions(shares)]
+    counts = [math.floor(q + _SLACK) for q in quotas]
+    by_remainder = sorted(range(len(quotas)), key=lambda i: (-round((quotas[i] - counts[i]) / _SLACK), i))
+    for i in by_remainder[: n - sum(counts)]:
+        counts[i] += 1
+    return tuple(counts)
+
+
+def _exact_fractions(weights: Sequence[float | str | Fraction]) -> list[Fraction]:
+    """Return weights that sum to exactly 1."""
+    try:
+        exact = [Fraction(w) for w in weights]
+    except (ValueError, OverflowError, TypeError):
+        exact = []
+    if not exact or min(exact) <= 0:
+        raise DataError(f"Fractions {list(weights)!r} are not positive finite numbers; give one or more such numbers.")
+    total = sum(exact)
+    return [w / total for w in exact]
+
+
+def _frozen(rows: Any) -> np.ndarray:
+    array = np.array(rows, dtype=np.int64)
+    array.setflags(write=False)
+    return array
+
+
+def _checked_labels(split: str, labels: np.ndarray, n_classes: int) -> np.ndarray:
+    array = np.asarray(labels)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise DataError(f"Labels of split {split!r} are {array.dtype} {list(array.shape)}; give integers of shape [N].")
+    array = array.astype(np.int64)
+    if array.size and not 0 <= array.min() <= array.max() < n_classes:
+        raise DataError(
+            f"Labels of split {split!r} run from {array.min()} to {array.max()}; "
+            f"give class ids from 0 to {n_classes - 1}."
+        )
+    return array
+
+
+def _check_enough(train_counts: np.ndarray, holders: int) -> None:
+    c = int(train_counts.argmin())
+    if train_counts[c] < holders:
+        raise DataError(
+            f"Class {c} has {train_counts[c]} training samples for {holders} clients that hold it; "
+            f"use fewer clients, fewer classes per client or more data."
+        )

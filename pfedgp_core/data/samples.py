@@ -1,0 +1,217 @@
+"""Samples in memory: splits of a data set, one client's share, their normalisation and stratified splitting."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pfedgp_core.data.partitions.k_class import largest_remainder_counts
+from pfedgp_core.errors import DataError
+from pfedgp_core.numerics.streams import Stream
+
+__all__ = [
+    "ClientData",
+    "Dataset",
+    "Split",
+    "TensorSplit",
+    "normalised",
+    "stratified_split",
+]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Samples of one split.
+
+    Parameters
+    ----------
+    inputs : numpy.ndarray
+        Images, uint8 [N, C, H, W] in 0..255, or vectors, float32 [N, D].
+    labels : numpy.ndarray, int64 or float64 [N]
+        Class ids, indices into the data set's ``class_names``; or the targets of a regression.
+
+    Raises
+    ------
+    DataError
+        Other types or shapes, lengths that differ, or vectors or targets with NaN or infinity.
+    """
+
+    inputs: np.ndarray
+    labels: np.ndarray
+
+    def __post_init__(self) -> None:
+        images = self.inputs.dtype == np.uint8 and self.inputs.ndim == 4
+        if not images and not (self.inputs.dtype == np.float32 and self.inputs.ndim == 2):
+            raise DataError(
+                f"Inputs are {self.inputs.dtype} {list(self.inputs.shape)}; give images as uint8 [N, C, H, W] "
+                f"or vectors as float32 [N, D]."
+            )
+        targets = self.labels.dtype == np.float64
+        if not (targets or self.labels.dtype == np.int64) or self.labels.shape != self.inputs.shape[:1]:
+            raise DataError(
+                f"Labels are {self.labels.dtype} {list(self.labels.shape)} for {len(self.inputs)} inputs; "
+                f"give class ids as int64 [N], or targets as float64 [N]."
+            )
+        if not images or targets:
+            bad = ~np.isfinite(self.labels) | ~np.isfinite(self.inputs).all(axis=tuple(range(1, self.inputs.ndim)))
+            if bad.any():
+                raise DataError(
+                    f"{bad.sum()} of {len(bad)} samples hold NaN or infinity (the first is row {bad.argmax()}); "
+                    f"remove them or fill the gaps."
+                )
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A data set with its three splits and the statistics that normalise it.
+
+    Parameters
+    ----------
+    name : str
+    class_names : tuple of str
+        The federation's classes; label i means ``class_names[i]``. Empty in regression.
+    train, validation, test : Split
+    mean, std : numpy.ndarray, float32 [C] or [D]
+        Per channel, of images scaled to [0, 1]; per feature, of vectors as they are.
+    input_shape : tuple of int
+        Shape of one input: (C, H, W) or (D,).
+
+    Raises
+    ------
+    DataError
+        Labels outside the classes or of the other task, splits of different input shapes, or statistics that cannot
+        normalise.
+    """
+
+    name: str
+    class_names: tuple[str, ...]
+    train: Split
+    validation: Split
+    test: Split
+    mean: np.ndarray
+    std: np.ndarray
+    input_shape: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        for name, split in self.splits().items():
+            if split.inputs.shape[1:] != self.input_shape:
+                raise DataError(
+                    f"The {name} inputs of {self.name} have shape {split.inputs.shape[1:]}, not {self.input_shape}; "
+                    f"give all splits the same input shape."
+                )
+            if (split.labels.dtype == np.float64) != (self.task == "regression"):
+                raise DataError(
+                    f"The {name} labels of {self.name} are {split.labels.dtype} with {len(self.class_names)} class "
+                    f"names; give int64 with names, or float64 targets without."
+                )
+            if (
+                len(split)
+                and self.class_names
+                and not 0 <= split.labels.min() <= split.labels.max() < len(self.class_names)
+            ):
+                raise DataError(
+                    f"The {name} labels of {self.name} run from {split.labels.min()} to {split.labels.max()}; "
+                    f"give 0 to {len(self.class_names) - 1}."
+                )
+        for what, values in (("mean", self.mean), ("std", self.std)):
+            if (
+                values.shape != self.input_shape[:1]
+                or not np.isfinite(values).all()
+                or (what == "std" and (values <= 0).any())
+            ):
+                raise DataError(
+                    f"The {what} of {self.name} cannot normalise its inputs: {values}; give {self.input_shape[0]} "
+                    f"finite values, and a std above 0."
+                )
+
+    def splits(self) -> dict[str, Split]:
+        """Return the splits by name: train, validation, test."""
+        return {"train": self.train, "validation": self.validation, "test": self.test}
+
+    @property
+    def task(self) -> str:
+        """The setting ``task`` that fits the labels."""
+        return "classification" if self.class_names else "regression"
+
+    @property
+    def labels(self) -> dict[str, np.ndarray]:
+        """The labels of each split, as ``k_class_partition`` takes them; the samples of a regression are one class."""
+        if self.task == "regression":
+            return {name: np.zeros(len(split), np.int64) for name, split in self.splits().items()}
+        return {name: split.labels for name, split in self.splits().items()}
+
+
+@dataclass(frozen=True)
+class TensorSplit:
+    """Samples as a network takes them: inputs float32 [N, ...] normalised; class ids int64, or targets float64, [N]."""
+
+    inputs: Tensor
+    labels: Tensor
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True)
+class ClientData:
+    """All that one client holds; ``class_names`` is the federation's whole list, empty in regression.
+
+    ``mean`` and ``std`` are those that its inputs were normalised with, per channel or feature.
+    """
+
+    name: str
+    class_names: tuple[str, ...]
+    train: TensorSplit
+    validation: TensorSplit
+    test: TensorSplit
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+
+
+def normalised(split: Split, mean: np.ndarray, std: np.ndarray) -> TensorSplit:
+    """Return (x - mean) / std as tensors; images are first scaled from 0..255 to [0, 1].
+
+    Parameters
+    ----------
+    split : Split
+    mean, std : numpy.ndarray [C] or [D]
+        Per channel of images, per feature of vectors.
+
+    Raises
+    ------
+    DataError
+        A result that is not finite.
+    """
+    inputs = torch.from_numpy(np.array(split.inputs)).to(torch.float32)
+    if split.inputs.dtype == np.uint8:
+        inputs /= 255.0
+    shape = (1, -1) + (1,) * (inputs.ndim - 2)
+    inputs -= torch.from_numpy(np.array(mean, dtype=np.float32)).view(shape)
+    inputs /= torch.from_numpy(np.array(std, dtype=np.float32)).view(shape)
+    if not torch.isfinite(inputs).all():
+        raise DataError(
+            "Normalised inputs hold NaN or infinity; rescale features that are beyond the range of float32."
+        )
+    return TensorSplit(inputs, torch.from_numpy(np.array(split.labels)))
+
+
+def stratified_split(labels: np.ndarray, shares: Sequence[float], stream: Stream) -> list[np.ndarray]:
+    """Draw disjoint index sets that cover all samples and hold each class in proportion to ``shares``.
+
+    Returns
+    -------
+    list of numpy.ndarray, int64
+        One ascending index array per share; counts per class by largest remainder.
+    """
+    parts: list[list[np.ndarray]] = [[] for _ in shares]
+    for c in np.unique(labels):
+        rows = stream.child(int(c)).numpy.permutation(np.flatnonzero(labels == c))
+        ends = np.cumsum(largest_remainder_counts(shares, len(rows)))
+        for part, chosen in zip(parts, np.split(rows, ends[:-1]), strict=True):
+            part.append(chosen)
+    return [np.sort(np.concatenate(part)).astype(np.int64) for part in parts]

@@ -1,0 +1,160 @@
+"""What the inputs and classes of a federation are; fixed before round 1 and sent with every request.
+
+Sites with data of their own agree on it without showing data: each tells its classes, its number of training samples
+and the moments of their inputs, and the server makes one list of classes and one normalisation of them.
+"""
+
+import json
+import math
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from pfedgp_core.data.moments import divisors
+from pfedgp_core.errors import ConfigError, DataError
+
+__all__ = [
+    "LARGEST_INPUT",
+    "LARGEST_SHAPE",
+    "DataSpec",
+    "class_list",
+    "normal_class",
+    "parse_shape",
+    "pooled_moments",
+    "union_of_classes",
+]
+
+LARGEST_INPUT = 1e30  # beyond it float32 has no room for differences and quotients
+LARGEST_SHAPE = 10**8  # values of one input
+
+
+@dataclass(frozen=True)
+class DataSpec:
+    """What all sites' data have in common, so that one shared network fits all of them.
+
+    Attributes
+    ----------
+    class_names : tuple of str
+        All classes of the federation, by id; empty in regression.
+    input_shape : tuple of int
+        Shape of one input, (C, H, W) or (D,).
+    mean, std : tuple of float
+        Normalisation of the inputs, per channel or feature.
+    """
+
+    class_names: tuple[str, ...]
+    input_shape: tuple[int, ...]
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+
+    def to_json(self) -> str:
+        """Return the fields as one JSON text."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> "DataSpec":
+        """Read what ``to_json`` wrote.
+
+        Raises
+        ------
+        DataError
+            It is something else.
+        """
+        try:
+            fields = json.loads(text)
+            return cls(
+                tuple(str(name) for name in fields["class_names"]),
+                tuple(int(size) for size in fields["input_shape"]),
+                tuple(float(x) for x in fields["mean"]),
+                tuple(float(x) for x in fields["std"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"malformed description of the federation's data ({type(error).__name__})") from None
+
+
+def pooled_moments(
+    counts: Sequence[int], means: Sequence[Sequence[float]], stds: Sequence[Sequence[float]]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Normalisation of all sites' training inputs together, from those of each; the same as from the pooled inputs.
+
+    Parameters
+    ----------
+    counts : sequence of int, length S
+        Training samples of each site, at least one in all.
+    means, stds : sequences of S sequences of float, each of length C or D
+        Moments as they are; 0 where all values of a site are equal.
+
+    Returns
+    -------
+    mean, std : tuples of float
+        In float32 precision; std is 1 where all values of all sites are equal.
+    """
+    weights = np.array(counts, dtype=np.float64)[:, None] / sum(counts)
+    centres, widths = np.array(means, dtype=np.float64), np.array(stds, dtype=np.float64)
+    mean = (weights * centres).sum(axis=0)
+    std = np.sqrt((weights * (widths**2 + (centres - mean) ** 2)).sum(axis=0))
+    both = mean.astype(np.float32), divisors(mean, std).astype(np.float32)
+    return tuple(both[0].tolist()), tuple(both[1].tolist())
+
+
+def union_of_classes(lists: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """All classes that any list has, each once: in numeric order where all are integers, else in that of the text."""
+    names = {normal_class(name) for one in lists for name in one}
+    return tuple(sorted(names, key=int if all(map(_is_integer, names)) else str))
+
+
+def class_list(text: str) -> tuple[str, ...]:
+    """The classes of the setting ``class-names``; empty where it is.
+
+    Raises
+    ------
+    ConfigError
+        A class is named twice, or has no name.
+    """
+    if not text.strip():
+        return ()
+    names = tuple(normal_class(name) for name in text.split(","))
+    if not all(names):
+        raise ConfigError(f"class-names = {text!r} has an empty name: separate the classes by single commas.")
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ConfigError(f"class-names = {text!r} has the class {repeated[0]!r} twice: name each class once.")
+    return names
+
+
+def parse_shape(text: str) -> tuple[int, ...] | None:
+    """The shape of the setting ``input-shape``; None where it is empty.
+
+    Raises
+    ------
+    ConfigError
+        It is neither C,H,W nor D, or too large.
+    """
+    if not text.strip():
+        return None
+    try:
+        shape = tuple(int(size) for size in text.split(","))
+    except ValueError:
+        shape = ()
+    if len(shape) not in (1, 3) or min(shape) < 1:
+        raise ConfigError(
+            f"input-shape = {text!r} is no shape of an input: give channels, height and width of images, such as "
+            "3,32,32, or the number of features of a table, such as 20."
+        )
+    if math.prod(shape) > LARGEST_SHAPE:
+        raise ConfigError(
+            f"input-shape = {text!r} has more than {LARGEST_SHAPE:,} values an input, more than any memory holds as a "
+            "data set: give a smaller shape."
+        )
+    return shape
+
+
+def normal_class(name: str) -> str:
+    """The name of a class in the form in which it is compared: file systems differ in how they store an accent."""
+    return unicodedata.normalize("NFC", name.strip())
+
+
+def _is_integer(text: str) -> bool:
+    return text.isascii() and text.isdecimal()

@@ -1,0 +1,92 @@
+"""A folder that appears, or is replaced, whole: a crash or a full disk leaves the former folder as it was."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from pfedgp_core.errors import ArtefactError
+from pfedgp_core.files.whole import folder_to_disk, to_disk
+
+__all__ = ["recover_folder", "write_folder"]
+
+
+def write_folder(path: Path, files: Mapping[str, bytes], replace: bool = False) -> None:
+    """Make a folder with these files.
+
+    The folder is built under another name beside its place and then renamed. A folder that is replaced keeps the files
+    that it has beside those of `files`.
+
+    Parameters
+    ----------
+    path : Path
+    files : mapping of file name to content
+    replace : bool
+        Whether a folder that is there is replaced; otherwise it must be empty or missing.
+
+    Raises
+    ------
+    ArtefactError
+        The folder exists, or cannot be written; what was there is still there.
+    """
+    path = path.resolve()  # a link stays a link
+    former, draft = _former(path), path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        _refuse(path, replace)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir()
+        if path.is_dir():
+            shutil.copytree(path, draft, symlinks=True, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*files))
+            shutil.copymode(path, draft)
+        for name, content in files.items():
+            with (draft / name).open("wb") as file:
+                file.write(content)
+                to_disk(file)
+        _swap(draft, path, former)
+    except (OSError, shutil.Error) as error:
+        raise _cannot(path, error) from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    shutil.rmtree(former, ignore_errors=True)
+
+
+def recover_folder(path: Path) -> None:
+    """Bring back the former folder where a power failure hit between the two renames of a replacement."""
+    path = path.resolve()
+    former = _former(path)
+    if not path.exists() and former.is_dir():
+        try:
+            os.rename(former, path)
+        except OSError as error:
+            raise _cannot(path, error) from error
+
+
+def _swap(draft: Path, path: Path, former: Path) -> None:
+    if not path.is_dir() or not any(path.iterdir()):
+        os.replace(draft, path)
+    else:
+        shutil.rmtree(former, ignore_errors=True)
+        os.rename(path, former)
+        try:
+            os.rename(draft, path)
+        except BaseException:
+            os.rename(former, path)
+            raise
+    folder_to_disk(path.parent)
+
+
+def _refuse(path: Path, replace: bool) -> None:
+    if path.exists() and not path.is_dir():
+        raise ArtefactError(f"{path} is a file: give the path of a folder that does not exist yet.")
+    if not replace and path.is_dir() and any(path.iterdir()):
+        raise ArtefactError(f"The folder {path} is not empty: give one that does not exist yet.")
+
+
+def _former(path: Path) -> Path:
+    return path.with_name(f".{path.name}.former")
+
+
+def _cannot(path: Path, error: Exception) -> ArtefactError:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+    return ArtefactError(f"Cannot write {path} ({reason}): make room and rights there, or choose another folder.")

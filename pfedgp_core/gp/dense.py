@@ -1,0 +1,173 @@
+r"""Exact linear algebra of a binary GP node given omega, batched over chains, in the well-conditioned B form.
+
+With D = diag(sqrt(omega)) and B = I + D K D = L L' (eigenvalues at least 1, so no jitter is ever needed):
+
+.. math::
+    (K + \Omega^{-1})^{-1} = D B^{-1} D, \qquad \alpha = D B^{-1} D^{-1} \kappa, \qquad \mu_* = K_*' \alpha,
+    \qquad v_* = k_{**} - \operatorname{colsum}((L^{-1} D K_*)^2)
+
+Gradients with respect to K, K* and k** are closed form (no backward pass through a Cholesky factorisation).
+Paper: sections 3 and A.1; omega is held fixed (Fisher's identity).
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from pfedgp_core.numerics.streams import Stream
+
+__all__ = ["draw_latents", "factorise", "log_marginal", "posterior", "predictive", "solve_alpha"]
+
+SMALLEST_OMEGA = 1e-12  # PG(1, z) with |z| < 150 stays far above; below it 1/omega would overflow float32
+CHUNK_BYTES = 2**28  # working set of one chunk of chains
+
+
+def factorise(K: Tensor, omega: Tensor) -> tuple[Tensor, Tensor]:
+    """Return sqrt(omega) [C, n] and the lower Cholesky factor L [C, n, n] of B = I + D K D."""
+    d = omega.clamp_min(SMALLEST_OMEGA).sqrt()
+    B = (d[:, :, None] * K).mul_(d[:, None, :])
+    B.diagonal(dim1=-2, dim2=-1).add_(1.0)
+    L, _ = torch.linalg.cholesky_ex(B)
+    return d, L
+
+
+def solve_alpha(d: Tensor, L: Tensor, kappa: Tensor) -> Tensor:
+    """alpha = D B^-1 D^-1 kappa, [C, n], from what `factorise` returns."""
+    return d * torch.cholesky_solve((kappa / d)[..., None], L)[..., 0]
+
+
+def draw_latents(
+    K: Tensor, prior_factor: Tensor, omega: Tensor, kappa: Tensor, stream: Stream
+) -> tuple[Tensor, Tensor]:
+    """Draw f given omega for every chain by correcting a draw of the prior (one Cholesky a chain).
+
+    f = f0 + K D B^-1 (D^-1 kappa - D f0 - e) with f0 ~ N(0, K), e ~ N(0, I), which has the law N(Sigma kappa, Sigma),
+    Sigma = (K^-1 + Omega)^-1, without forming Sigma.
+
+    Parameters
+    ----------
+    K : Tensor [n, n]
+        Gram matrix with jitter.
+    prior_factor : Tensor [n, n]
+        Lower Cholesky factor of K.
+    omega : Tensor [C, n]
+    kappa : Tensor [n]
+    stream : Stream
+
+    Returns
+    -------
+    f : Tensor [C, n]
+    f0 : Tensor [C, n]
+        The prior draw that was corrected.
+    """
+    chains, n = omega.shape
+    d, L = factorise(K, omega)
+    f0 = stream.normal(chains, n, dtype=K.dtype) @ prior_factor.T
+    rhs = kappa / d - d * f0 - stream.normal(chains, n, dtype=K.dtype)
+    u = torch.cholesky_solve(rhs[..., None], L)[..., 0]
+    return f0 + (d * u) @ K, f0
+
+
+def predictive(K: Tensor, K_star: Tensor, k_star_star: Tensor, omega: Tensor, kappa: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and variance of f* given omega, differentiable in K, K_star and k_star_star.
+
+    Parameters
+    ----------
+    K : Tensor [n, n]
+        Gram matrix with jitter.
+    K_star : Tensor [n, T]
+        Cross kernel, training by test.
+    k_star_star : Tensor [T]
+        Prior variances of the test latents.
+    omega : Tensor [C, n]
+        Held fixed.
+    kappa : Tensor [n]
+
+    Returns
+    -------
+    mu, v : Tensor [C, T]
+    """
+    if torch.is_grad_enabled() and (K.requires_grad or K_star.requires_grad or k_star_star.requires_grad):
+        return _Predictive.apply(K, K_star, k_star_star, omega, kappa)
+    n, T = K_star.shape
+    per_chain = n * (n + T) * 2 * K.element_size()
+    chunks = omega.split(max(1, CHUNK_BYTES // per_chain))
+    parts = [_predict_chunk(K, K_star, k_star_star, chunk, kappa)[:2] for chunk in chunks]
+    return torch.cat([mu for mu, _ in parts]), torch.cat([v for _, v in parts])
+
+
+def _predict_chunk(
+    K: Tensor, K_star: Tensor, k_star_star: Tensor, omega: Tensor, kappa: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    d, L = factorise(K, omega)
+    alpha = solve_alpha(d, L, kappa)
+    V = torch.linalg.solve_triangular(L, d[..., None] * K_star, upper=False)
+    return alpha @ K_star, k_star_star - V.square().sum(1), d, L, alpha, V
+
+
+class _Predictive(torch.autograd.Function):
+    """Closed-form adjoint: with A = D B^-1 D and C = A K*, upstream g_mu and g_v,
+    dK = C diag(g_v) C' - (b alpha' + alpha b') / 2 with b = C g_mu; dK* = alpha g_mu' - 2 C diag(g_v); dk** = g_v."""
+
+    @staticmethod
+    def forward(ctx, K, K_star, k_star_star, omega, kappa):  # type: ignore[no-untyped-def]
+        mu, v, d, L, alpha, V = _predict_chunk(K, K_star, k_star_star, omega, kappa)
+        ctx.save_for_backward(d, L, alpha, V)
+        return mu, v
+
+    @staticmethod
+    def backward(ctx, g_mu, g_v):  # type: ignore[no-untyped-def]
+        d, L, alpha, V = ctx.saved_tensors
+        chains, n, T = V.shape
+        C = d[..., None] * torch.linalg.solve_triangular(L.mT, V, upper=True)
+        b = (C @ g_mu[..., None])[..., 0]
+        scaled = C * g_v[:, None, :]
+        g_K_star = alpha.T @ g_mu - 2.0 * scaled.sum(0)
+        flat = C.transpose(0, 1).reshape(n, chains * T)
+        symmetric = b.T @ alpha
+        g_K = scaled.transpose(0, 1).reshape(n, chains * T) @ flat.T - 0.5 * (symmetric + symmetric.T)
+        return g_K, g_K_star, g_v.sum(0), None, None
+
+
+def log_marginal(K: Tensor, omega: Tensor, kappa: Tensor) -> Tensor:
+    """log p(y | omega) of every chain, fully normalised: -n log 2 - sum log L_ii + kappa' K alpha / 2.
+
+    Differentiable in K with gradient (alpha alpha' - A) / 2. Its mean over posterior omegas is *not* log p(y): it
+    exceeds it by KL(Q(omega) || PG(1, 0)) and serves only as a learning objective.
+
+    Parameters
+    ----------
+    K : Tensor [n, n]
+    omega : Tensor [C, n]
+    kappa : Tensor [n]
+
+    Returns
+    -------
+    Tensor [C]
+    """
+    return _LogMarginal.apply(K, omega, kappa)
+
+
+class _LogMarginal(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, K, omega, kappa):  # type: ignore[no-untyped-def]
+        d, L = factorise(K, omega)
+        alpha = solve_alpha(d, L, kappa)
+        ctx.save_for_backward(d, L, alpha)
+        log_det = L.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        return -len(kappa) * math.log(2.0) - log_det + 0.5 * (alpha @ K) @ kappa
+
+    @staticmethod
+    def backward(ctx, g):  # type: ignore[no-untyped-def]
+        d, L, alpha = ctx.saved_tensors
+        A = d[:, :, None] * torch.cholesky_inverse(L) * d[:, None, :]
+        return 0.5 * ((g[:, None] * alpha).T @ alpha - (g[:, None, None] * A).sum(0)), None, None
+
+
+def posterior(K: Tensor, omega: Tensor, kappa: Tensor) -> tuple[Tensor, Tensor]:
+    """Posterior of the training latents given omega: mean K alpha [C, n] and covariance K - K A K [C, n, n]."""
+    d, L = factorise(K, omega)
+    alpha = solve_alpha(d, L, kappa)
+    V = torch.linalg.solve_triangular(L, d[..., None] * K, upper=False)
+    return alpha @ K, K - V.mT @ V

@@ -1,0 +1,93 @@
+"""The full GP at a tree node: f ~ N(0, K) on the node's own training points (paper, section 4.1)."""
+
+from collections import Counter
+from functools import cached_property
+
+from torch import Tensor
+
+from pfedgp_core.gp import dense, gibbs
+from pfedgp_core.gp.iterative import IterativeNode, is_iterative
+from pfedgp_core.kernels.base import Kernel
+from pfedgp_core.numerics.linalg import safe_cholesky
+from pfedgp_core.numerics.streams import Stream
+
+__all__ = ["FullGP"]
+
+
+class FullGP:
+    """Binary GP classifier of one node with Polya-Gamma augmentation.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    inputs : Tensor [n, d]
+        Training features, as they enter the kernel.
+    labels : Tensor [n]
+        1 = left, 0 = right.
+    jitter : float
+        Part of the model: the Gram matrix is K + jitter I, the prior variance of a test latent k** + jitter.
+    counters : Counter, optional
+        Receives the numerical recoveries.
+    solver : {"auto", "dense", "iterative"}
+        ``dense``: a Cholesky factorisation a chain, exact. ``iterative``: conjugate gradients for all chains at once
+        and one predictive variance for all chains. ``auto``: iterative for nodes of 96 points and more
+        on a CPU.
+
+    Attributes
+    ----------
+    gram : Tensor [n, n]
+        K + jitter I.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        inputs: Tensor,
+        labels: Tensor,
+        jitter: float,
+        counters: Counter[str] | None = None,
+        solver: str = "auto",
+    ) -> None:
+        self.kernel, self.inputs, self.jitter, self.counters = kernel, inputs, jitter, counters
+        self.kappa = labels.to(inputs.dtype) - 0.5
+        # Built here and not on first use, which may be inside the sampler, where no gradient is recorded.
+        self.gram = kernel.gram(inputs, jitter)
+        self.iterative = is_iterative(solver, inputs)
+
+    @cached_property
+    def _prior_factor(self) -> Tensor:
+        return safe_cholesky(self.gram.detach(), self.counters)
+
+    @cached_property
+    def _node(self) -> IterativeNode:
+        return IterativeNode(self.gram.detach(), self.counters)
+
+    def draw_prior(self, chains: int, stream: Stream) -> Tensor:
+        """f ~ N(0, K), [C, n]."""
+        return stream.normal(chains, len(self.kappa), dtype=self.kappa.dtype) @ self._prior_factor.T
+
+    def draw_latents(self, omega: Tensor, stream: Stream) -> tuple[Tensor, Tensor]:
+        """f ~ p(f | omega, y) and an independent draw of the prior, each [C, n]."""
+        if self.iterative:
+            return self._node.draw_latents(self._prior_factor, omega, self.kappa, stream)
+        return dense.draw_latents(self.gram.detach(), self._prior_factor, omega, self.kappa, stream)
+
+    def sample_omega(self, chains: int, sweeps: int, stream: Stream) -> Tensor:
+        """Posterior draws of omega, one a chain, [C, n]."""
+        return gibbs.run(self, chains, sweeps, stream, self.counters).omega
+
+    def predict(self, test_inputs: Tensor, omega: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance of f* at `test_inputs` [T, d] for every chain, each [C, T]."""
+        k_star_star = self.kernel.diagonal(test_inputs) + self.jitter
+        K_star = self.kernel.cross(self.inputs, test_inputs)
+        predictive = self._node.predictive if self.iterative else dense.predictive
+        return predictive(self.gram, K_star, k_star_star, omega, self.kappa)
+
+    def log_marginal(self, omega: Tensor) -> Tensor:
+        """log p(y | omega) of every chain, fully normalised, [C]."""
+        log_marginal = self._node.log_marginal if self.iterative else dense.log_marginal
+        return log_marginal(self.gram, omega, self.kappa)
+
+    def posterior(self, omega: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean [C, n] and covariance [C, n, n] of the training latents given omega."""
+        return dense.posterior(self.gram, omega, self.kappa)

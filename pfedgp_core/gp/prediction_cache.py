@@ -1,0 +1,119 @@
+r"""What a node needs to predict again and again: computed once from omega, then O(T m) a chain for the means.
+
+Every GP of this package predicts in the same form, with m = n training points or m = M inducing inputs:
+
+.. math::
+    \mu_* = w_c' k_*, \qquad v_* = b_* \mp |L^{-1} D k_*|^2
+
+* full GP, and FITC in its n x n form: :math:`k_*` is the cross covariance, :math:`w = \alpha`, :math:`b_* = k_{**}`,
+  :math:`D = \operatorname{diag}(\sqrt\omega)` and minus;
+* FITC in its M x M form: :math:`k_* = a(x_*)`, :math:`w = u`, :math:`b_* = d_*`, D = I and plus.
+
+As in `iterative` and `fitc_solver`, nodes with many points share one factor L between the chains, at their mean omega;
+nodes with few have one a chain. The numbers are those of ``FullGP.predict`` and ``FITC.predict``.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from pfedgp_core.gp import dense, fitc_algebra, fitc_solver, iterative
+from pfedgp_core.gp.dense import CHUNK_BYTES, SMALLEST_OMEGA
+from pfedgp_core.gp.fitc import FITC
+from pfedgp_core.gp.full import FullGP
+from pfedgp_core.gp.projection import column_squares
+
+__all__ = ["CachedNode"]
+
+
+class CachedNode:
+    """Predictions of one node's GP for fixed omega; without gradients.
+
+    Parameters
+    ----------
+    gp : FullGP or FITC
+    omega : Tensor [C, n]
+    weights : Tensor [C, m], optional
+        Known from before; solved for if left out.
+
+    Attributes
+    ----------
+    weights : Tensor [C, m]
+        alpha of a full GP, the whitened mean u of a FITC node in its M x M form.
+    """
+
+    def __init__(self, gp: FullGP | FITC, omega: Tensor, weights: Tensor | None = None) -> None:
+        self.gp, self.omega = gp, omega
+        self.primal = isinstance(gp, FITC) and not gp.dual
+        self._variance_omega = omega.mean(0, keepdim=True) if gp.iterative else omega
+        with torch.no_grad():
+            # Nothing of this has a gradient, also where the kernel's scales are learned.
+            if isinstance(gp, FITC) and self.primal:
+                self._projected = gp.projection(gp.inputs)
+            else:
+                self._gram = gp.gram.detach()
+            self.weights = self._solve() if weights is None else weights
+            width = self.weights.shape[1]
+            # Beyond this size the factors are made again for each batch, a few chains at a time.
+            size = width * width * omega.element_size()
+            chunk = max(1, CHUNK_BYTES // size)
+            self._chunks = self._variance_omega.split(chunk)
+            self._kept = [self._factor(self._chunks[0])] if len(self._chunks) == 1 else None
+
+    def moments(self, test_inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance of f* at `test_inputs` [T, d] (on the unit sphere) for every chain, each [C, T]."""
+        with torch.no_grad():
+            k_star, base = self._cross(test_inputs)
+            explained = torch.cat([_squares(scale, L, k_star) for scale, L in self._factors()])
+            v = base + explained if self.primal else base - explained
+            return self.weights @ k_star, v.expand(len(self.omega), -1)
+
+    def _cross(self, test_inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """k* [m, T] and b* [T]."""
+        gp = self.gp
+        if isinstance(gp, FullGP):
+            return gp.kernel.cross(gp.inputs, test_inputs), gp.kernel.diagonal(test_inputs) + gp.jitter
+        A_star, d_star = gp.projection(test_inputs)
+        if self.primal:
+            return A_star, d_star
+        A, _ = gp.projection(gp.inputs)
+        return A.T @ A_star, d_star + column_squares(A_star)
+
+    def _solve(self) -> Tensor:
+        gp = self.gp
+        if self.primal:
+            A, d = self._projected
+            g, h = fitc_algebra.weights(d, self.omega, gp.kappa)
+            if not gp.iterative:
+                return fitc_algebra.factorise(A, g, h)[1]
+            start = fitc_solver.prior_preconditioner(A, d, d + column_squares(A))
+            return fitc_solver.solve(A, g, h @ A.T, start, fitc_solver.MEAN_TOLERANCE, counters=gp.counters)
+        d = self.omega.clamp_min(SMALLEST_OMEGA).sqrt()
+        if gp.iterative:
+            node = iterative.IterativeNode(self._gram, gp.counters)
+            return node.solve_alpha(d, gp.kappa)
+        parts = []
+        for chunk in self.omega.split(max(1, CHUNK_BYTES // self._gram.nbytes)):
+            d, L = dense.factorise(self._gram, chunk)
+            parts.append(dense.solve_alpha(d, L, gp.kappa))
+        return torch.cat(parts)
+
+    def _factors(self) -> Iterator[tuple[Tensor, Tensor]]:
+        yield from self._kept if self._kept is not None else map(self._factor, self._chunks)
+
+    def _factor(self, omega: Tensor) -> tuple[Tensor, Tensor]:
+        """The diagonal of D [c, m] and L [c, m, m]."""
+        if not self.primal:
+            return dense.factorise(self._gram, omega)
+        A, d = self._projected
+        L, _ = fitc_algebra.factorise(A, *fitc_algebra.weights(d, omega, self.gp.kappa))
+        return L.new_ones(L.shape[:2]), L
+
+
+def _squares(scale: Tensor, L: Tensor, k_star: Tensor) -> Tensor:
+    """|L^-1 D k*|^2 of every chain and column, [c, T], a few columns at a time."""
+    columns = max(1, CHUNK_BYTES // (scale.numel() * scale.element_size()))
+    blocks = k_star.split(columns, dim=1)
+    solved = (torch.linalg.solve_triangular(L, scale[..., None] * block, upper=False) for block in blocks)
+    return torch.cat([V.square().sum(1) for V in solved], dim=1)

@@ -1,0 +1,1 @@
+"""Kernels on features, one file each."""

@@ -1,0 +1,1 @@
+"""Steps and averages that every method uses: SGD, aggregation, privacy, timing."""

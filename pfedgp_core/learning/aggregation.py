@@ -1,0 +1,172 @@
+"""One vector out of all of a round: the average, uniform as in the paper or by sample counts, or a robust one."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pfedgp_core.config import Settings
+from pfedgp_core.errors import DataError
+from pfedgp_core.learning.robust import median, trim_count, trimmed_mean
+
+__all__ = ["average", "combine", "implausible_updates", "update_norms"]
+
+
+def combine(settings: Settings, sent: np.ndarray, vectors: Sequence[np.ndarray], counts: Sequence[int]) -> np.ndarray:
+    """Make the next shared vector as the setting ``aggregation`` says.
+
+    Parameters
+    ----------
+    settings : Settings
+    sent : float array [P]
+        The vector that the clients started from.
+    vectors : sequence of float arrays [P]
+        What they sent back, at least one, in the order of the clients' names: the mean and the weighted mean sum in
+        this order. The median and the trimmed mean are the same in every order.
+    counts : sequence of int
+        Training samples of the same clients; used by ``aggregation = samples`` only, as a client can claim any number.
+
+    Returns
+    -------
+    numpy.ndarray, float32 [P]
+
+    Raises
+    ------
+    DataError
+        As `average`; also vectors that have another shape than `sent`.
+    """
+    for i, vector in enumerate(vectors):
+        if np.shape(vector) != np.shape(sent):
+            raise DataError(f"Vector {i} has shape {list(np.shape(vector))}, {list(np.shape(sent))} was sent out.")
+    if settings.aggregation == "samples":
+        return average(vectors, counts)
+    trim = trim_count(settings.trim_share, len(vectors))
+    if not vectors or settings.aggregation == "uniform" or (settings.aggregation == "trimmed-mean" and not trim):
+        return average(vectors)
+    arrays = [_checked(i, vector, np.shape(sent)) for i, vector in enumerate(vectors)]
+    return _rounded(median(arrays) if settings.aggregation == "median" else trimmed_mean(arrays, trim))
+
+
+def average(vectors: Sequence[np.ndarray], weights: Sequence[float] | None = None) -> np.ndarray:
+    """Return sum_i w_i theta_i / sum_i w_i; summed in float64, rounded once.
+
+    The sum runs in the given order. Callers that want results that do not depend on which client answers first
+    sort the vectors by client name.
+
+    Parameters
+    ----------
+    vectors : sequence of float arrays [P]
+        One vector per client; all of one shape.
+    weights : sequence of float, optional
+        Positive weights, for example sample counts; default: all equal (the paper's "uniform weight", appendix
+        "Hyperparameter tuning").
+
+    Returns
+    -------
+    numpy.ndarray, float32 [P]
+
+    Raises
+    ------
+    DataError
+        No vector, vectors of different shapes, a vector or weight that is not finite, a weight that is not positive,
+        or an average beyond the range of float32.
+    """
+    if len(vectors) == 0:
+        raise DataError("There is no vector to average; wait for at least one client's update.")
+    scale = _normalised(weights, len(vectors))
+    shape = np.shape(vectors[0])
+    total = np.zeros(shape, dtype=np.float64)
+    for i, (vector, weight) in enumerate(zip(vectors, scale, strict=True)):
+        total += weight * _checked(i, vector, shape).astype(np.float64)
+    return _rounded(total)
+
+
+def _checked(i: int, vector: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return vector `i` as an array; DataError where it has another shape than the first, or is not finite."""
+    array = np.asarray(vector)
+    if array.dtype.kind not in "fiu":
+        raise DataError(f"Vector {i} holds {array.dtype}; send floating point numbers.")
+    if array.shape != shape:
+        raise DataError(
+            f"Vector {i} has shape {list(array.shape)}, vector 0 has {list(shape)}; "
+            f"all clients must train the same network."
+        )
+    if not np.isfinite(array).all():
+        raise DataError(f"Vector {i} holds NaN or infinity; leave that client out of the average.")
+    return array
+
+
+def _rounded(vector: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        result = vector.astype(np.float32)
+    if not np.isfinite(result).all():
+        raise DataError("The average is beyond the range of float32; lower the learning rate of the clients.")
+    return result
+
+
+def _normalised(weights: Sequence[float] | None, n: int) -> np.ndarray:
+    """Return weights that sum to 1, float64 [n]."""
+    if weights is None:
+        return np.full(n, 1.0 / n)
+    if len(weights) != n:
+        raise DataError(f"There are {len(weights)} weights for {n} vectors; give one weight per vector.")
+    array = np.asarray(weights, dtype=np.float64)
+    bad = np.flatnonzero(~(np.isfinite(array) & (array > 0)))
+    if bad.size:
+        raise DataError(
+            f"Weight {bad[0]} is {array[bad[0]]:g}; give positive finite weights and leave out empty clients."
+        )
+    # Dividing by the largest first keeps the sum finite.
+    array = array / array.max()
+    return array / array.sum()
+
+
+def update_norms(sent: np.ndarray, vectors: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the norm of each update, float64 [n].
+
+    Parameters
+    ----------
+    sent : ndarray [size]
+        The vector that the clients started from.
+    vectors : sequence of ndarray [size]
+        What they sent back.
+    """
+    norms = np.empty(len(vectors))
+    for i, vector in enumerate(vectors):
+        delta = vector.astype(np.float64)
+        delta -= sent
+        norms[i] = np.square(delta, out=delta).sum()  # numpy's own sum, which is the same for any number of threads
+    return np.sqrt(norms)
+
+
+def implausible_updates(
+    sent: np.ndarray, norms: np.ndarray, multiple: float, former: Sequence[float] | None = None
+) -> list[int]:
+    """Find updates that no local training explains: finite, and large enough to destroy an average.
+
+    Parameters
+    ----------
+    sent : ndarray [size]
+        The vector that the clients started from.
+    norms : ndarray [n]
+        Of the updates: see `update_norms`.
+    multiple : float
+        An update is implausible whose norm is above this multiple of the usual one, or 1000 times the norm of the whole
+        model. The usual one is the round's median norm where there are at least three to compare, and otherwise the
+        median of `former`.
+    former : sequence of float, optional
+        Median norms of the rounds before. Where it is empty, fewer than three updates are held against 10 times the
+        norm of the model; without it, as where the updates hold noise, against 1000 times.
+
+    Returns
+    -------
+    list of int
+        Positions in `norms`.
+    """
+    whole = max(1.0, float(np.linalg.norm(sent.astype(np.float64))))
+    limit = 1000.0 * whole
+    usual = norms if len(norms) >= 3 else former
+    if usual is not None and len(usual):
+        limit = min(limit, multiple * max(float(np.median(usual)), 1e-6))
+    elif former is not None:
+        limit = 10.0 * whole
+    return np.flatnonzero(norms > limit).tolist()

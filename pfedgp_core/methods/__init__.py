@@ -1,0 +1,1 @@
+"""Federated methods, a file each, behind one interface."""

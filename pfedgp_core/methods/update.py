@@ -1,0 +1,155 @@
+"""One client's local update (paper, algorithm 1, ClientUpdate): received weights in, updated weights out."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from pfedgp_core.config import Settings
+from pfedgp_core.data.datasets import TensorSplit
+from pfedgp_core.errors import NonFiniteError
+from pfedgp_core.learning.sgd import SGD
+from pfedgp_core.learning.timing import PhaseTimer
+from pfedgp_core.model.features import FeaturePass
+from pfedgp_core.model.shared import SharedState
+from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.regression.gp import Standardiser
+from pfedgp_core.regression.task import regression_loss
+from pfedgp_core.tree.client_tree import ClientTree, tree_classes
+from pfedgp_core.tree.objectives import tree_loss
+from pfedgp_core.tree.variants import make_variant
+
+__all__ = ["UpdateResult", "local_update"]
+
+
+@dataclass
+class UpdateResult:
+    """What a client reports beside the weights.
+
+    Attributes
+    ----------
+    status : str
+        ``ok``; ``no-data`` or ``single-class`` where there is nothing to learn and the weights are unchanged;
+        ``no-step`` where every step was skipped.
+    loss : float or None
+        Loss of the first epoch, before any step.
+    steps : int
+        Optimiser steps taken.
+    counters : Counter
+        Recoverable events by name.
+    seconds : dict
+        Time by phase: ``network``, ``gp``.
+    """
+
+    status: str = "ok"
+    loss: float | None = None
+    steps: int = 0
+    counters: Counter[str] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+def local_update(
+    state: SharedState,
+    data: TensorSplit,
+    settings: Settings,
+    stream: Stream,
+    clock: Callable[[], float] = time.perf_counter,
+) -> UpdateResult:
+    """Train the shared parameters on one client's data; `state` changes in place.
+
+    Each local epoch is one full-batch step of a fresh SGD, because a GP needs its whole data set.
+
+    Parameters
+    ----------
+    state : SharedState
+    data : TensorSplit
+        Inputs [N, ...] and class ids, or targets, [N].
+    settings : Settings
+    stream : Stream
+        Derived from (run seed, round, client).
+    clock : callable
+        Clock of the reported seconds.
+
+    Raises
+    ------
+    NonFiniteError
+        The features or the updated weights are not finite; nothing may be sent.
+    """
+    result, timer = UpdateResult(), PhaseTimer(clock)
+    if not len(data.labels):
+        result.status = "no-data"
+        return result
+    make: type[_RegressionTask] | type[_TreeTask] = _RegressionTask if settings.task == "regression" else _TreeTask
+    task = make(state, data.labels, settings, stream, result.counters)
+    if not task.learnable:
+        result.status = "single-class"
+        return result
+    optimiser = SGD(state.parameters(), settings.learning_rate, settings.momentum, settings.weight_decay)
+    state.train()
+    for epoch in range(settings.local_epochs):
+        optimiser.zero_grad()
+        with timer.phase("network"):
+            passed = FeaturePass(state.network, data.inputs)
+        with timer.phase("gp"):
+            loss = task.loss(passed.features, epoch)
+            if loss is None:
+                break
+            loss.backward()
+        value = loss.item()
+        if epoch == 0:
+            result.loss = value
+        with timer.phase("network"):
+            passed.backward()
+            norm = nn.utils.clip_grad_norm_(state.parameters(), settings.clip_norm)
+            if torch.isfinite(norm) and torch.isfinite(loss):
+                optimiser.step()
+                result.steps += 1
+            else:
+                result.counters["step_skipped"] += 1
+    result.seconds = dict(timer.seconds)
+    if not result.steps:
+        result.status = "no-step"
+    if not all(torch.isfinite(p).all() for p in state.parameters()):
+        raise NonFiniteError("The updated weights are not finite: lower the learning rate.")
+    return result
+
+
+class _TreeTask:
+    """Classification: the tree is built from the features of the first pass, and fixed for the local epochs."""
+
+    def __init__(
+        self, state: SharedState, labels: Tensor, settings: Settings, stream: Stream, counters: Counter[str]
+    ) -> None:
+        self.state, self.labels, self.settings, self.stream, self.counters = state, labels, settings, stream, counters
+        self.classes = tree_classes(labels, state.inducing, settings)
+        self.learnable = len(self.classes) > 1
+        self.tree: ClientTree | None = None
+
+    def loss(self, features: Tensor, epoch: int) -> Tensor | None:
+        """Loss of the features [N, d] of one epoch; None where no node has anything to predict."""
+        if self.tree is None:
+            inducing = self.state.inducing
+            self.tree = ClientTree.build(features.detach(), self.labels, self.classes, inducing, self.stream)
+        variant = make_variant(self.settings, self.state.kernel(self.settings))
+        points = self.tree.points(features, self.state.inducing)
+        return tree_loss(points, self.tree.tree, variant, self.settings, self.stream.child(epoch), self.counters)
+
+
+class _RegressionTask:
+    """Regression: targets are standardised once, with the client's own mean and deviation."""
+
+    learnable = True
+
+    def __init__(
+        self, state: SharedState, labels: Tensor, settings: Settings, stream: Stream, counters: Counter[str]
+    ) -> None:
+        self.state, self.settings, self.stream, self.counters = state, settings, stream, counters
+        self.targets = Standardiser.fit(labels).apply(labels)
+
+    def loss(self, features: Tensor, epoch: int) -> Tensor | None:
+        """Loss of the features [N, d] of one epoch; None where there is nothing to predict."""
+        head = self.state.regression_head(self.settings)
+        return regression_loss(features, self.targets, head, self.settings, self.stream.child(epoch), self.counters)

@@ -1,0 +1,1 @@
+"""What is measured, as sums that can be pooled over clients."""

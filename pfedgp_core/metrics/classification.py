@@ -1,0 +1,278 @@
+"""Accuracy and calibration as sums that can be pooled over clients, so that no prediction leaves a client.
+
+Confidence is the largest probability; the 15 bins of the calibration errors are (i/15, (i+1)/15] (paper, section
+"Calibration", and its appendix on reliability diagrams).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pfedgp_core.checks import MALFORMED, count, finite
+from pfedgp_core.errors import ConfigError, DataError
+
+__all__ = [
+    "TEMPERATURE_GRID",
+    "CalibrationCurve",
+    "MetricSums",
+    "best_temperature",
+    "calibration_curve",
+    "metric_sums",
+    "summarise",
+    "temperature_scale",
+]
+
+TEMPERATURE_GRID = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
+BINS = 15
+_SMALLEST = 1e-12  # NLL of a sample is at most -log of this
+_EDGE = 1e-6  # a float32 confidence that stands for an edge may lie this much above it
+
+
+@dataclass(eq=False)
+class MetricSums:
+    """Sums over samples, by default over none; adding two of them gives those of the pooled samples.
+
+    Parameters
+    ----------
+    n, correct : int
+        Samples, and how many of them the most probable class got right.
+    nll_sum, brier_sum : float
+        Sum of -log p(label), clipped at p = 1e-12, and of sum over classes (p - onehot)^2.
+    bin_count, bin_confidence, bin_correct : arrays [bins]
+        Per confidence bin: samples, sum of confidences, correct samples.
+    """
+
+    n: int = 0
+    correct: int = 0
+    nll_sum: float = 0.0
+    brier_sum: float = 0.0
+    bin_count: np.ndarray = field(default_factory=lambda: np.zeros(BINS, np.int64))
+    bin_confidence: np.ndarray = field(default_factory=lambda: np.zeros(BINS))
+    bin_correct: np.ndarray = field(default_factory=lambda: np.zeros(BINS, np.int64))
+
+    @classmethod
+    def zero(cls, bins: int = BINS) -> "MetricSums":
+        """Return the sums over no sample, with any number of bins."""
+        return cls(0, 0, 0.0, 0.0, np.zeros(bins, np.int64), np.zeros(bins), np.zeros(bins, np.int64))
+
+    def __add__(self, other: "MetricSums") -> "MetricSums":
+        if not isinstance(other, MetricSums):
+            return NotImplemented
+        if len(self.bin_count) != len(other.bin_count):
+            raise DataError(
+                f"Sums with {len(self.bin_count)} and {len(other.bin_count)} bins cannot be added; use equal bins."
+            )
+        return MetricSums(
+            self.n + other.n,
+            self.correct + other.correct,
+            self.nll_sum + other.nll_sum,
+            self.brier_sum + other.brier_sum,
+            self.bin_count + other.bin_count,
+            self.bin_confidence + other.bin_confidence,
+            self.bin_correct + other.bin_correct,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MetricSums) and self.to_dict() == other.to_dict()
+
+    def to_dict(self) -> dict[str, int | float | list[int] | list[float]]:
+        """Return plain Python numbers and lists, fit for JSON and for a Flower MetricRecord."""
+        return {
+            "n": int(self.n),
+            "correct": int(self.correct),
+            "nll_sum": float(self.nll_sum),
+            "brier_sum": float(self.brier_sum),
+            "bin_count": [int(x) for x in self.bin_count],
+            "bin_confidence": [float(x) for x in self.bin_confidence],
+            "bin_correct": [int(x) for x in self.bin_correct],
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "MetricSums":
+        """Read what ``to_dict`` wrote, and refuse numbers that no set of predictions can have.
+
+        Raises
+        ------
+        DataError
+            A field is missing, of the wrong form or length, not finite, or contradicts another.
+        """
+        try:
+            n, correct = count(values["n"]), count(values["correct"])
+            nll_sum, brier_sum = finite(values["nll_sum"]), finite(values["brier_sum"])
+            # Python's integers up to the checks: sums of an array's would wrap around.
+            bin_count, bin_correct = ([count(x) for x in values[key]] for key in ("bin_count", "bin_correct"))
+            bin_confidence = [finite(x) for x in values["bin_confidence"]]
+        except MALFORMED as error:
+            raise DataError(f"These are not metric sums ({error!r}); send what MetricSums.to_dict gives.") from None
+        slack = 1e-6 * (1 + n)
+        if not (
+            len(bin_count) == len(bin_correct) == len(bin_confidence) == BINS
+            and sum(bin_count) == n
+            and sum(bin_correct) == correct
+            and all(right <= of for right, of in zip(bin_correct, bin_count, strict=True))
+            and all(-slack <= c <= of + slack for c, of in zip(bin_confidence, bin_count, strict=True))
+            and -slack <= nll_sum <= -np.log(_SMALLEST) * n + slack
+            and -slack <= brier_sum <= 2 * n + slack
+        ):
+            raise DataError(f"Metric sums of {n} samples contradict themselves; send what MetricSums.to_dict gives.")
+        arrays = np.array(bin_count, np.int64), np.array(bin_confidence), np.array(bin_correct, np.int64)
+        return cls(n, correct, nll_sum, brier_sum, *arrays)
+
+
+@dataclass(frozen=True)
+class CalibrationCurve:
+    """A reliability diagram: per bin mean confidence and accuracy (None where the bin is empty) and sample count."""
+
+    confidence: list[float | None]
+    accuracy: list[float | None]
+    count: list[int]
+
+
+def metric_sums(probabilities: ArrayLike, labels: ArrayLike, bins: int = BINS) -> MetricSums:
+    """Sum accuracy and calibration terms over samples.
+
+    Parameters
+    ----------
+    probabilities : float [N, K]
+        Rows sum to 1.
+    labels : int [N]
+        Column of the true class; -1 where the true class is none of the columns. Such a sample is an error with
+        p(label) = 0: its NLL is -log 1e-12 and its Brier term 1 + sum p^2.
+    bins : int, default 15
+        Confidence bins (i/bins, (i+1)/bins]; confidence 0 goes to the first, 1 to the last.
+
+    Returns
+    -------
+    MetricSums
+        Computed in float64. Ties for the most probable class go to the lowest column.
+
+    Raises
+    ------
+    DataError
+        Shapes that do not fit, labels out of range, or rows that are no probabilities.
+    ConfigError
+        ``bins`` below 1.
+    """
+    if bins < 1:
+        raise ConfigError(f"bins = {bins} is too small; give at least 1.")
+    p = _checked_probabilities(probabilities)
+    y = _checked_columns(labels, p)
+    if not len(y):
+        return MetricSums.zero(bins)
+    known = y >= 0
+    top = p.argmax(axis=1)
+    confidence = p.max(axis=1)
+    correct = top == y
+    p_label = np.where(known, p[np.arange(len(y)), np.where(known, y, 0)], 0.0)
+    # sum_k (p_k - onehot_k)^2 = sum_k p_k^2 - 2 p_label + 1, with p_label = 0 for a class outside the columns.
+    brier = np.maximum((p * p).sum(axis=1) - 2.0 * p_label + 1.0, 0.0)
+    where = np.clip(np.ceil(confidence * bins - _EDGE).astype(np.int64) - 1, 0, bins - 1)
+    return MetricSums(
+        n=len(y),
+        correct=int(correct.sum()),
+        nll_sum=float(-np.log(np.maximum(p_label, _SMALLEST)).sum()),
+        brier_sum=float(brier.sum()),
+        bin_count=np.bincount(where, minlength=bins),
+        bin_confidence=np.bincount(where, weights=confidence, minlength=bins),
+        bin_correct=np.bincount(where[correct], minlength=bins),
+    )
+
+
+def summarise(sums: MetricSums) -> dict[str, float | int | None]:
+    """Return accuracy, nll, brier, ece, mce and n; every metric is None, never NaN, where n is 0.
+
+    ECE = sum_b |B_b| / n |acc_b - conf_b| and MCE = max_b |acc_b - conf_b| over the bins that are not empty.
+    """
+    if sums.n == 0:
+        return {"accuracy": None, "nll": None, "brier": None, "ece": None, "mce": None, "n": 0}
+    gap = np.abs(sums.bin_correct - sums.bin_confidence)
+    full = sums.bin_count > 0
+    return {
+        "accuracy": sums.correct / sums.n,
+        "nll": float(sums.nll_sum / sums.n),
+        "brier": float(sums.brier_sum / sums.n),
+        "ece": float(gap.sum() / sums.n),
+        "mce": float((gap[full] / sums.bin_count[full]).max()),
+        "n": sums.n,
+    }
+
+
+def calibration_curve(sums: MetricSums) -> CalibrationCurve:
+    """Return the points of the reliability diagram."""
+    counts = [int(n) for n in sums.bin_count]
+    return CalibrationCurve(
+        [float(s / n) if n else None for s, n in zip(sums.bin_confidence, counts, strict=True)],
+        [float(s / n) if n else None for s, n in zip(sums.bin_correct, counts, strict=True)],
+        counts,
+    )
+
+
+def temperature_scale(probabilities: ArrayLike, temperature: float) -> np.ndarray:
+    """Return softmax(log p / T), float64 [N, K]; p = 0 stays 0.
+
+    Raises
+    ------
+    ConfigError
+        T is not a positive finite number.
+    DataError
+        Rows that are no probabilities.
+    """
+    if not (np.isfinite(temperature) and temperature > 0):
+        raise ConfigError(f"temperature = {temperature} is not a positive finite number; give for example 1.0.")
+    p = _checked_probabilities(probabilities)
+    if not p.size:
+        return p
+    with np.errstate(divide="ignore"):
+        scaled = np.log(p) / temperature
+    powers = np.exp(scaled - scaled.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def best_temperature(
+    probabilities: ArrayLike, labels: ArrayLike, grid: Sequence[float] = TEMPERATURE_GRID, bins: int = BINS
+) -> float:
+    """Return the temperature of the grid with the smallest ECE, the first of equals (paper's grid and rule).
+
+    Raises
+    ------
+    DataError
+        No sample, or probabilities and labels that ``metric_sums`` refuses.
+    ConfigError
+        An empty grid, or a temperature that is not positive.
+    """
+    if not len(grid):
+        raise ConfigError("The temperature grid is empty; give at least one positive temperature.")
+    errors = []
+    for t in grid:
+        ece = summarise(metric_sums(temperature_scale(probabilities, t), labels, bins))["ece"]
+        if ece is None:
+            raise DataError("There is no sample to choose a temperature on; give validation data.")
+        errors.append(ece)
+    return float(grid[int(np.argmin(errors))])
+
+
+def _checked_probabilities(probabilities: ArrayLike) -> np.ndarray:
+    """Return float64 [N, K] with entries in [0, 1]."""
+    p = np.asarray(probabilities, dtype=np.float64)
+    if p.ndim != 2 or (len(p) and not p.shape[1]):
+        raise DataError(f"Probabilities have shape {list(p.shape)}; give [samples, classes] with at least one class.")
+    # The negation also catches NaN.
+    bad = ~((p >= -_EDGE).all(axis=1) & (np.abs(p.sum(axis=1) - 1.0) <= 1e-3))
+    if bad.any():
+        raise DataError(
+            f"Row {bad.argmax()} holds {p[bad.argmax()][:5]}..., no probabilities that sum to 1; normalise it."
+        )
+    return np.clip(p, 0.0, 1.0)
+
+
+def _checked_columns(labels: ArrayLike, p: np.ndarray) -> np.ndarray:
+    y = np.asarray(labels)
+    if y.shape != (len(p),) or (y.size and y.dtype.kind not in "iu"):
+        raise DataError(f"Labels are {y.dtype} {list(y.shape)}; give one integer for each of the {len(p)} rows.")
+    y = y.astype(np.int64)
+    if y.size and not -1 <= y.min() <= y.max() < p.shape[1]:
+        raise DataError(f"Labels run from {y.min()} to {y.max()}; give columns from 0 to {p.shape[1] - 1}, or -1.")
+    return y

@@ -1,0 +1,188 @@
+"""Errors and calibration of predicted targets as sums that can be pooled over clients; the regression twin of metrics.
+
+Errors, densities and R^2 are in the units of the targets. Two sums judge the model itself: the error in units of each
+client's own deviation, in which clients of different spread count alike, and the error of each client's training mean,
+which any model has to beat.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pfedgp_core.checks import MALFORMED, count, within
+from pfedgp_core.errors import DataError
+
+__all__ = ["LEVELS", "RegressionSums", "coverage_curve", "regression_sums", "summarise_regression"]
+
+LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+"""Nominal levels of the central intervals whose coverage is counted; the last is the one that tables show."""
+SUM_LIMIT = 1e40
+"""Of the size of each sum, as the wire takes it: beyond all real targets, and squares of pooled sums are finite."""
+_HALF_WIDTHS = np.array([NormalDist().inv_cdf(0.5 + 0.5 * level) for level in LEVELS])  # in standard deviations
+
+
+@dataclass(eq=False)
+class RegressionSums:
+    """Sums over samples, by default over none; adding two of them gives those of the pooled samples.
+
+    Parameters
+    ----------
+    n : int
+        Samples.
+    squared_error, absolute_error : float
+        Sum of (y - mean)^2 and of \\|y - mean\\|.
+    nll_sum : float
+        Sum of -log N(y; mean, deviation^2).
+    target_sum, target_square : float
+        Sum of y and of y^2, for R^2.
+    standard_square : float
+        Sum of (y - mean)^2 / s^2, with the standard deviation s of the client's training targets.
+    baseline_square : float
+        Sum of (y - m)^2, with the mean m of the client's training targets.
+    covered : int array [levels]
+        Samples inside the central interval of each of `LEVELS`.
+    """
+
+    n: int = 0
+    squared_error: float = 0.0
+    absolute_error: float = 0.0
+    nll_sum: float = 0.0
+    target_sum: float = 0.0
+    target_square: float = 0.0
+    standard_square: float = 0.0
+    baseline_square: float = 0.0
+    covered: np.ndarray = field(default_factory=lambda: np.zeros(len(LEVELS), np.int64))
+
+    @classmethod
+    def zero(cls) -> "RegressionSums":
+        """Return the sums over no sample."""
+        return cls()
+
+    def __add__(self, other: "RegressionSums") -> "RegressionSums":
+        if not isinstance(other, RegressionSums):
+            return NotImplemented
+        return RegressionSums(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RegressionSums) and self.to_dict() == other.to_dict()
+
+    def to_dict(self) -> dict[str, int | float | list[int]]:
+        """Return plain Python numbers and lists, fit for JSON and for a Flower MetricRecord."""
+        floats = {f.name: float(getattr(self, f.name)) for f in fields(self) if f.type is float}
+        return {"n": int(self.n), **floats, "covered": [int(x) for x in self.covered]}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "RegressionSums":
+        """Read what ``to_dict`` wrote, and refuse numbers that no set of predictions can have.
+
+        Raises
+        ------
+        DataError
+            A field is missing, of the wrong form, not finite, implausibly large, or contradicts another.
+        """
+        try:
+            floats = {f.name: within(values[f.name], SUM_LIMIT) for f in fields(cls) if f.type is float}
+            covered = np.array([count(x) for x in values["covered"]], dtype=np.int64)
+            sums = cls(n=count(values["n"]), **floats, covered=covered)
+        except MALFORMED as error:
+            raise DataError(
+                f"These are not regression sums ({error!r}); send what RegressionSums.to_dict gives."
+            ) from None
+        if not sums._consistent():
+            raise DataError(
+                f"Regression sums of {sums.n} samples contradict themselves; send what RegressionSums.to_dict gives."
+            )
+        return sums
+
+    def _consistent(self) -> bool:
+        if self.covered.shape != (len(LEVELS),):
+            return False
+        squares = np.array([self.squared_error, self.target_square, self.standard_square, self.baseline_square])
+        first = np.array([self.absolute_error, self.target_sum])
+        return bool(
+            (squares >= 0).all()
+            and self.absolute_error >= 0
+            # Cauchy-Schwarz, which also leaves nothing but zeros where n = 0.
+            and (first**2 <= self.n * squares[:2] * (1 + 1e-9)).all()
+            and (self.n > 0 or not (squares.any() or self.nll_sum))
+            and (np.diff(self.covered, prepend=0, append=self.n) >= 0).all()
+        )
+
+
+def regression_sums(
+    mean: ArrayLike, deviation: ArrayLike, targets: ArrayLike, baseline: float, scale: float
+) -> RegressionSums:
+    """Sum errors, densities and coverage over samples.
+
+    Parameters
+    ----------
+    mean, deviation : float [N]
+        Of the normal predictive distribution of each target; deviations are positive.
+    targets : float [N]
+    baseline, scale : float
+        Mean and standard deviation of the client's training targets.
+
+    Returns
+    -------
+    RegressionSums
+        Computed in float64.
+
+    Raises
+    ------
+    DataError
+        Lengths that differ, numbers that are not finite, or a deviation or scale that is not positive.
+    """
+    mu, s, y = (np.asarray(x, dtype=np.float64) for x in (mean, deviation, targets))
+    if not mu.shape == s.shape == y.shape or mu.ndim != 1:
+        raise DataError(f"Means {mu.shape}, deviations {s.shape} and targets {y.shape} differ; give one a sample.")
+    if not np.isfinite([mu, s, y]).all() or not (s > 0).all() or not scale > 0:
+        raise DataError("Predictions and targets must be finite, with positive deviations; check the model's inputs.")
+    error = y - mu
+    return RegressionSums(
+        n=len(y),
+        squared_error=float(np.square(error).sum()),
+        absolute_error=float(np.abs(error).sum()),
+        nll_sum=float((0.5 * np.square(error / s) + np.log(s) + 0.5 * np.log(2 * np.pi)).sum()),
+        target_sum=float(y.sum()),
+        target_square=float(np.square(y).sum()),
+        standard_square=float(np.square(error / scale).sum()),
+        baseline_square=float(np.square(y - baseline).sum()),
+        covered=(np.abs(error) <= np.outer(_HALF_WIDTHS, s)).sum(axis=1),
+    )
+
+
+def summarise_regression(sums: RegressionSums) -> dict[str, float | int | None]:
+    """Return the metrics of pooled samples; every one is None, never NaN, where n is 0.
+
+    ``rmse``, ``mae``, ``nll`` (mean of -log density) and ``coverage`` (share inside the 95 % interval) as usual;
+    ``standard_rmse``, the RMSE in units of each client's training deviation; ``r2`` = 1 - sum (y - mean)^2 /
+    sum (y - mean of all y)^2, and ``baseline_rmse``, ``baseline_r2`` for each client's training mean as prediction.
+    R^2 is None where the targets do not differ.
+    """
+    n = sums.n
+    names = ("rmse", "mae", "nll", "r2", "coverage", "standard_rmse", "baseline_rmse", "baseline_r2")
+    if n == 0:
+        return {**dict.fromkeys(names), "n": 0}
+    spread = sums.target_square - sums.target_sum**2 / n
+    # Below 1e-200 too: a ratio to it may be more than a float holds.
+    varied = n > 1 and spread > max(1e-12 * sums.target_square, 1e-200)
+    return {
+        "rmse": (sums.squared_error / n) ** 0.5,
+        "mae": sums.absolute_error / n,
+        "nll": sums.nll_sum / n,
+        "r2": 1 - sums.squared_error / spread if varied else None,
+        "coverage": int(sums.covered[-1]) / n,
+        "standard_rmse": (sums.standard_square / n) ** 0.5,
+        "baseline_rmse": (sums.baseline_square / n) ** 0.5,
+        "baseline_r2": 1 - sums.baseline_square / spread if varied else None,
+        "n": n,
+    }
+
+
+def coverage_curve(sums: RegressionSums) -> list[tuple[float, float]]:
+    """Return (nominal level, share of samples inside) for every one of `LEVELS`; empty where n is 0."""
+    return [(level, int(c) / sums.n) for level, c in zip(LEVELS, sums.covered, strict=True)] if sums.n else []

@@ -1,0 +1,134 @@
+"""What server and clients share: network, inducing inputs, kernel scales; one flat float32 vector on the wire."""
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from pfedgp_core.config import Settings
+from pfedgp_core.errors import DataError
+from pfedgp_core.kernels.base import Kernel, make_kernel
+from pfedgp_core.model.network import build_network
+from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.regression.task import RegressionHead
+
+__all__ = ["SharedState"]
+
+NOISE_FLOOR = 1e-4  # of the noise variance of standardised targets; none that is learned makes a matrix singular
+INDUCING_SPREAD = 0.01  # they enter the kernel through the unit sphere; short rows move fast at first
+
+
+class SharedState(nn.Module):
+    """The federation's shared parameters.
+
+    Float parameters and float buffers travel; integer buffers (counters) stay where they are, because an average of
+    counters means nothing.
+
+    Attributes
+    ----------
+    network : nn.Module
+        Maps inputs [N, ...] to features [N, d].
+    inducing : Parameter [K, M, d] or None
+        Inducing inputs of every class, in feature space (variants ``ip-data`` and ``ip-compute``).
+    log_scales : Parameter [2] or None
+        Logarithms of the kernel's output and length scale, where they are learned.
+    log_noise : Parameter [1] or None
+        Regression: logarithm of what the noise variance has above `NOISE_FLOOR`.
+    inducing_targets : Parameter [M] or None
+        Regression by ``ip-data``: standardised targets of the inducing inputs, of which there is one set (K = 1).
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        inducing: Tensor | None = None,
+        log_scales: Tensor | None = None,
+        log_noise: Tensor | None = None,
+        inducing_targets: Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        self.network = network
+        self.inducing = None if inducing is None else nn.Parameter(inducing)
+        self.log_scales = None if log_scales is None else nn.Parameter(log_scales)
+        self.log_noise = None if log_noise is None else nn.Parameter(log_noise)
+        self.inducing_targets = None if inducing_targets is None else nn.Parameter(inducing_targets)
+
+    @classmethod
+    def initial(cls, settings: Settings, input_shape: tuple[int, ...], class_count: int) -> "SharedState":
+        """The model before round 1, decided by ``settings.seed`` alone.
+
+        Parameters
+        ----------
+        settings : Settings
+        input_shape : tuple
+            Shape of one input.
+        class_count : int
+            Classes of the whole federation; without meaning in regression.
+        """
+        network = build_network(
+            settings.network,
+            input_shape,
+            settings.feature_dim,
+            Stream(settings.seed, "initial-network").torch_generator,
+        )
+        inducing = log_scales = log_noise = inducing_targets = None
+        if settings.task == "regression":
+            log_noise = torch.tensor([settings.gp.noise_variance - NOISE_FLOOR]).log()
+            class_count = 1
+            if settings.variant == "ip-data":
+                inducing_targets = Stream(settings.seed, "initial-targets").normal(settings.inducing_per_class)
+        if settings.variant != "full":
+            with torch.no_grad():
+                width = network(torch.zeros(1, *input_shape)).shape[1]
+            shape = (class_count, settings.inducing_per_class, width)
+            inducing = INDUCING_SPREAD * Stream(settings.seed, "initial-inducing").normal(*shape)
+        if settings.gp.learn_scales:
+            log_scales = torch.tensor([settings.gp.output_scale, settings.gp.length_scale]).log()
+        return cls(network, inducing, log_scales, log_noise, inducing_targets)
+
+    def kernel(self, settings: Settings) -> Kernel:
+        """The kernel with fixed scales, or with the learned ones."""
+        if self.log_scales is None:
+            return make_kernel(settings.gp.kernel, settings.gp.output_scale, settings.gp.length_scale)
+        output_scale, length_scale = self.log_scales.exp().unbind()
+        return make_kernel(settings.gp.kernel, output_scale, length_scale)
+
+    def regression_head(self, settings: Settings) -> RegressionHead:
+        """Kernel, noise and inducing points of a regression, differentiable in the shared parameters."""
+        assert self.log_noise is not None  # `initial` gives every regression one
+        inducing = None if self.inducing is None else self.inducing[0]
+        noise = NOISE_FLOOR + self.log_noise[0].double().exp()
+        return RegressionHead(self.kernel(settings), noise, inducing, self.inducing_targets)
+
+    def _tensors(self) -> list[Tensor]:
+        return [t for t in (*self.parameters(), *self.buffers()) if t.is_floating_point()]
+
+    @property
+    def size(self) -> int:
+        """Length of the flat vector."""
+        return sum(t.numel() for t in self._tensors())
+
+    def to_vector(self) -> np.ndarray:
+        """A copy of all shared values, float32 [size]."""
+        flat = torch.cat([t.detach().reshape(-1).to("cpu", torch.float32) for t in self._tensors()])
+        return flat.numpy()
+
+    def load_vector(self, vector: np.ndarray) -> None:
+        """Take over all shared values.
+
+        Raises
+        ------
+        DataError
+            The vector has another length or holds non-finite values.
+        """
+        if vector.shape != (self.size,):
+            raise DataError(
+                f"The shared vector has {vector.size} values where this model has {self.size}: server and client must "
+                "use the same network, feature-dim, variant and input shape."
+            )
+        if not np.isfinite(vector).all():
+            raise DataError("The shared vector holds non-finite values and is refused: restart from an earlier model.")
+        source, start = torch.from_numpy(np.array(vector, dtype=np.float32)), 0
+        with torch.no_grad():
+            for t in self._tensors():
+                t.copy_(source[start : start + t.numel()].view_as(t))
+                start += t.numel()

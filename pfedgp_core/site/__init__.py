@@ -1,0 +1,1 @@
+"""A trained model at a site, and the site's personal classifier on disk."""

@@ -1,0 +1,275 @@
+"""A site's personal classifier on disk: a folder with all that prediction needs, and no raw input.
+
+``site.safetensors``
+    ``shared``: the federation's shared vector; ``mean``, ``std``: normalisation of the inputs; ``features``,
+    ``labels``, ``digests``: the training samples (`site_samples`); ``omega.V``, ``weights.V``: draws, and weights of
+    the means, of node V.
+``site.json``
+    Everything else, readable: class names, tree, settings, kernel, temperature, counts, hashes of model and data,
+    schema version. It holds hashes of the other file and of itself, so a change of either is noticed.
+"""
+
+import hashlib
+import json
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.numpy import load as from_safetensors
+from safetensors.numpy import save as to_safetensors
+
+from pfedgp_core.config import Settings
+from pfedgp_core.errors import ArtefactError, ConfigError, DataError, PFedGPError
+from pfedgp_core.files.folder import recover_folder, write_folder
+from pfedgp_core.kernels.base import make_kernel
+from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.site.samples import SiteSamples
+from pfedgp_core.site.trained_model import TrainedModel
+from pfedgp_core.tree.classifier import PersonalClassifier
+from pfedgp_core.tree.splits import Node, Tree
+from pfedgp_core.tree.uncertainty import Prediction
+
+__all__ = ["SCHEMA", "SavedSite", "is_site"]
+
+SCHEMA = 1
+FORMAT = "pfedgp-site"
+TENSORS, DESCRIPTION = "site.safetensors", "site.json"
+ROWS = 256  # inputs at a time on their way through the network
+
+
+@dataclass(frozen=True, eq=False)
+class SavedSite:
+    """A site's classifier together with the model it stands on.
+
+    Attributes
+    ----------
+    name : str
+    model : TrainedModel
+    samples : SiteSamples
+        Of training.
+    classifier : PersonalClassifier
+        On features; its labels are the federation's class ids.
+    columns : tuple of str
+        Names of the features of a table, in order; empty for other data.
+
+    Examples
+    --------
+    >>> site = SavedSite.load("ward-3")
+    >>> site.predict_proba(inputs)      # uint8 images [N, C, H, W] or float32 vectors [N, D]
+    """
+
+    name: str
+    model: TrainedModel
+    samples: SiteSamples
+    classifier: PersonalClassifier
+    columns: tuple[str, ...] = ()
+
+    @classmethod
+    def fit(cls, name: str, model: TrainedModel, samples: SiteSamples, columns: tuple[str, ...] = ()) -> "SavedSite":
+        """Build the tree and draw omega at every node; decided by model, samples and the run's seed alone."""
+        state, settings = model.state, model.settings
+        stream = Stream(settings.seed, "site")
+        classifier = PersonalClassifier(settings, stream, state.inducing, state.kernel(settings))
+        classifier.fit(torch.from_numpy(samples.features), torch.from_numpy(samples.labels))
+        return cls(name, model, samples, classifier, columns)
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Names of the site's classes, the columns of `predict_proba`."""
+        return tuple(self.model.class_names[i] for i in self.classifier.classes_.tolist())
+
+    @property
+    def took_part(self) -> bool | None:
+        """True where a client of the site's name trained or selected the model; None where its name does not tell."""
+        return True if _folded(self.name) in map(_folded, self.model.participants) else None
+
+    def predict_proba(self, inputs: np.ndarray) -> np.ndarray:
+        """Class probabilities at the model's temperature, float64 [N, k], columns in the order of `class_names`."""
+        return self.predict(inputs).probabilities
+
+    def predict(self, inputs: np.ndarray, temperature: float | None = None) -> Prediction:
+        """Class probabilities and their uncertainty.
+
+        Parameters
+        ----------
+        inputs : uint8 [N, C, H, W] or float32 [N, D]
+        temperature : float, optional
+            Of the probabilities; default: that of the model. 1 gives those of the posterior itself.
+
+        Raises
+        ------
+        DataError
+            The inputs have another shape than the model's.
+        ConfigError
+            The temperature is not a positive finite number.
+        """
+        if inputs.shape[1:] != self.model.input_shape:
+            raise DataError(
+                f"The inputs have shape {inputs.shape[1:]}, and the model takes {self.model.input_shape}: give inputs "
+                "of that shape."
+            )
+        starts = range(0, max(len(inputs), 1), ROWS)
+        features = torch.cat([self.model.features(inputs[start : start + ROWS]) for start in starts])
+        prediction = self.classifier.predict_with_uncertainty(features)
+        return prediction.at(self.model.temperature if temperature is None else temperature)
+
+    def save(self, path: str | Path, replace: bool = False) -> None:
+        """Write the folder whole; see `write_folder`.
+
+        Raises
+        ------
+        ArtefactError
+            The folder exists and `replace` is False, or it cannot be written; what was there is still there.
+        """
+        tensors = {
+            "shared": self.model.vector,
+            "mean": self.model.mean,
+            "std": self.model.std,
+            "features": self.samples.features,
+            "labels": self.samples.labels,
+            "digests": self.samples.digests,
+        }
+        for i, (omega, weights) in enumerate(zip(self.classifier.omegas_, self.classifier.weights_, strict=True)):
+            tensors |= {f"omega.{i}": omega.numpy(), f"weights.{i}": weights.numpy()}
+        content = to_safetensors({key: np.ascontiguousarray(tensor) for key, tensor in tensors.items()})
+        description = self._describe() | {"tensors_sha256": hashlib.sha256(content).hexdigest()}
+        description["checksum"] = _checksum(description)
+        text = json.dumps(description, indent=2, ensure_ascii=False) + "\n"
+        write_folder(Path(path), {TENSORS: content, DESCRIPTION: text.encode()}, replace)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "SavedSite":
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        ArtefactError
+            There is no such site, it is damaged or was changed, or it is of a later version.
+        ConfigError
+            This installation lacks a setting or network of the model.
+        """
+        path = Path(path).expanduser()
+        recover_folder(path)
+        content = _read(path, DESCRIPTION)
+        description = _description(path, content)
+        content = _read(path, TENSORS)
+        if hashlib.sha256(content).hexdigest() != description["tensors_sha256"]:
+            raise _damaged(path, f"{TENSORS} is not the file that {DESCRIPTION} was written with")
+        try:
+            return cls._from_parts(description, from_safetensors(content))
+        except ConfigError:
+            raise  # a setting or network that this installation does not know, which the text names
+        except (SafetensorError, PFedGPError, KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            raise _damaged(path, " ".join(str(error).rstrip(".").split())[:200]) from error
+
+    def _describe(self) -> dict[str, Any]:
+        model, classifier = self.model, self.classifier
+        kernel = classifier.kernel
+        return {
+            "format": FORMAT,
+            "schema_version": SCHEMA,
+            "name": self.name,
+            "class_names": list(model.class_names),
+            "input_shape": list(model.input_shape),
+            "columns": list(self.columns),
+            "samples": len(self.samples),
+            "counts": self.samples.counts(model.class_names),
+            "model_sha256": model.sha256,
+            "data_sha256": self.samples.sha256,
+            "classes": classifier.classes_.tolist(),
+            "tree": [[list(node.left), list(node.right)] for node in classifier.tree_.nodes],
+            "kernel": {
+                "name": model.settings.gp.kernel,
+                "output_scale": float(kernel.output_scale),
+                "length_scale": float(kernel.length_scale),
+            },
+            "counters": dict(classifier.counters_),
+            "participants": list(model.participants),
+            "took_part": self.took_part,
+            "temperature": model.temperature,
+            "settings": model.settings.to_run_config(),
+        }
+
+    @classmethod
+    def _from_parts(cls, about: dict[str, Any], tensors: dict[str, np.ndarray]) -> "SavedSite":
+        model = TrainedModel(
+            tensors["shared"],
+            Settings.from_run_config(about["settings"]),
+            tuple(about["class_names"]),
+            tuple(about["input_shape"]),
+            tensors["mean"],
+            tensors["std"],
+            tuple(about.get("participants", ())),
+            about.get("temperature", 1.0),  # sites of former versions have none
+        )
+        samples = SiteSamples(tensors["features"], tensors["labels"], tensors["digests"])
+        for what, found, noted in (("model", model, about["model_sha256"]), ("data", samples, about["data_sha256"])):
+            if found.sha256 != noted:
+                raise ArtefactError(f"the {what} has the hash {found.sha256[:12]}, noted is {str(noted)[:12]}")
+        nodes = [Node(i, tuple(left), tuple(right)) for i, (left, right) in enumerate(about["tree"])]
+        tree = Tree(tuple(range(len(about["classes"]))), tuple(nodes))
+        scales = about["kernel"]
+        kernel = make_kernel(scales["name"], scales["output_scale"], scales["length_scale"])
+        classifier = PersonalClassifier(model.settings, inducing=model.state.inducing, kernel=kernel).restore(
+            torch.from_numpy(samples.features),
+            samples.labels,
+            about["classes"],
+            tree,
+            *([torch.from_numpy(tensors[f"{key}.{i}"]) for i in range(len(nodes))] for key in ("omega", "weights")),
+        )
+        return cls(about["name"], model, samples, classifier, tuple(about["columns"]))
+
+
+def _folded(name: str) -> str:
+    """A name without what a reader would overlook: case, surrounding spaces, forms of one character."""
+    return unicodedata.normalize("NFKC", name).strip().casefold()
+
+
+def is_site(path: Path) -> bool:
+    """Whether the folder is a saved site, by its looks."""
+    recover_folder(path)
+    return (path / DESCRIPTION).is_file() and (path / TENSORS).is_file()
+
+
+def _read(path: Path, name: str) -> bytes:
+    try:
+        return (path / name).read_bytes()
+    except FileNotFoundError as error:
+        if not path.is_dir():
+            raise ArtefactError(f"There is no site at {path}: make one with pfedgp onboard.") from error
+        raise ArtefactError(f"{path} is no complete site, {name} is missing: make one with pfedgp onboard.") from error
+    except OSError as error:
+        raise ArtefactError(f"Cannot read {path / name} ({error.strerror}): check the path and its rights.") from error
+
+
+def _description(path: Path, content: bytes) -> dict[str, Any]:
+    try:
+        about = json.loads(content)
+    except ValueError as error:
+        raise _damaged(path, f"{DESCRIPTION} is no JSON") from error
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
+        raise ArtefactError(f"{path} was not written by pfedgp onboard: give the folder of a site.")
+    schema = about.get("schema_version")
+    if isinstance(schema, int) and schema > SCHEMA:
+        raise ArtefactError(
+            f"The site {path} has schema version {schema}, and this version of pFedGP reads up to {SCHEMA}: update "
+            "pFedGP."
+        )
+    if about.pop("checksum", None) != _checksum(about) or schema != SCHEMA:
+        raise _damaged(path, f"{DESCRIPTION} was changed after it was written")
+    return about
+
+
+def _checksum(description: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
+
+
+def _damaged(path: Path, reason: str) -> ArtefactError:
+    return ArtefactError(
+        f"The site {path} is damaged ({reason}): restore it from a copy, or make it again with pfedgp onboard into "
+        "another folder."
+    )

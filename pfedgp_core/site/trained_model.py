@@ -1,0 +1,162 @@
+"""A federation's trained model, ready for use: the shared vector and all that is needed to apply it to raw inputs."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pfedgp_core.config import Settings
+from pfedgp_core.data.datasets import Split, load_dataset, normalised
+from pfedgp_core.errors import ArtefactError, ConfigError, PFedGPError
+from pfedgp_core.metrics.calibration import TEMPERATURE_LIMITS, is_temperature
+from pfedgp_core.model.features import compute_features
+from pfedgp_core.model.shared import SharedState
+
+__all__ = ["TrainedModel"]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedModel:
+    """The shared vector of a federation and what its values mean.
+
+    Attributes
+    ----------
+    vector : numpy.ndarray, float32 [P]
+    settings : Settings
+        Of the run.
+    class_names : tuple of str
+        The federation's classes.
+    input_shape : tuple of int
+        Shape of one input, (C, H, W) or (D,).
+    mean, std : numpy.ndarray, float32 [C] or [D]
+        Normalisation of the inputs, as in training.
+    participants : tuple of str
+        Clients whose data trained or selected the model.
+    temperature : float
+        Chosen on the federation's validation data by ``calibration.prudent_temperature``; 1 where none was.
+
+    Raises
+    ------
+    ConfigError
+        The model is a regression.
+    ArtefactError
+        The temperature is none that a run could have chosen.
+    """
+
+    vector: np.ndarray
+    settings: Settings
+    class_names: tuple[str, ...]
+    input_shape: tuple[int, ...]
+    mean: np.ndarray
+    std: np.ndarray
+    participants: tuple[str, ...] = ()
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        if getattr(self.settings, "task", "classification") != "classification":
+            raise ConfigError(
+                "This model was trained with task = 'regression', and a personal classifier needs classes: give a "
+                "model of a classification."
+            )
+        if not is_temperature(self.temperature):
+            low, high = TEMPERATURE_LIMITS
+            raise ArtefactError(
+                f"The model's temperature is {str(self.temperature)[:40]}, and no run chooses one that is not a number "
+                f"from {low:g} to {high:g}: restore the model from a copy or run again."
+            )
+
+    @classmethod
+    def from_artefact(cls, vector: np.ndarray, meta: Mapping[str, Any]) -> "TrainedModel":
+        """The model of a run, from what ``server.model_file.load_model`` returns.
+
+        Models that do not carry their normalisation take it from the data set that their settings name; those without
+        a temperature have temperature 1.
+
+        Raises
+        ------
+        ArtefactError
+            The description lacks something, its temperature cannot be, or the normalisation cannot be found.
+        ConfigError
+            The settings are not known to this version, or belong to a regression.
+        """
+        try:
+            settings = Settings.from_run_config(meta["settings"])
+            names = tuple(str(name) for name in meta["class_names"])
+            shape = tuple(int(size) for size in meta["input_shape"])
+            scale = meta.get("normalisation")
+            moments = None if scale is None else tuple(np.array(scale[k], dtype=np.float32) for k in ("mean", "std"))
+            participants = tuple(str(name) for name in meta.get("clients", ()))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ArtefactError(
+                f"The model does not say what it is for ({error!r} in meta.json): give the folder 'best' or 'final' of "
+                "a run of this version."
+            ) from error
+        mean, std = moments or _of_data_set(settings, shape)
+        if mean.shape != shape[:1] or std.shape != shape[:1] or not (np.isfinite(mean).all() and (std > 0).all()):
+            raise ArtefactError(
+                f"The model's normalisation does not fit its inputs of shape {shape}: give a model of another run."
+            )
+        return cls(vector, settings, names, shape, mean, std, participants, meta.get("temperature", 1.0))
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash of the shared vector, hex."""
+        return hashlib.sha256(np.ascontiguousarray(self.vector).tobytes()).hexdigest()
+
+    @cached_property
+    def state(self) -> SharedState:
+        """The network and inducing inputs, for prediction.
+
+        Raises
+        ------
+        DataError
+            The vector does not fit the settings.
+        """
+        state = SharedState.initial(self.settings, self.input_shape, len(self.class_names))
+        state.load_vector(self.vector)
+        return state.requires_grad_(False).eval()
+
+    def features(self, inputs: np.ndarray) -> Tensor:
+        """Features of raw inputs, in batches.
+
+        Parameters
+        ----------
+        inputs : uint8 [N, C, H, W] or float32 [N, D]
+
+        Returns
+        -------
+        Tensor [N, d]
+        """
+        split = Split(inputs, np.zeros(len(inputs), dtype=np.int64))
+        return compute_features(self.state.network, normalised(split, self.mean, self.std).inputs)
+
+    def features_one_by_one(self, inputs: np.ndarray) -> Tensor:
+        """The same, each sample alone: its features are then the same bits, whichever samples come along.
+
+        The last bits of a matrix product depend on the number of its rows.
+        """
+        network = self.state.network
+        split = Split(inputs, np.zeros(len(inputs), dtype=np.int64))
+        ready = normalised(split, self.mean, self.std).inputs
+        return torch.cat([compute_features(network, row[None].clone()) for row in ready])
+
+
+def _of_data_set(settings: Settings, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
+    except PFedGPError as error:
+        raise ArtefactError(
+            f"The model does not hold the normalisation of its inputs, and that of its data set {settings.dataset!r} "
+            f"cannot be had ({error}) Train with this version, whose models hold it."
+        ) from error
+    if dataset.input_shape != shape:
+        raise ArtefactError(
+            f"The model takes inputs of shape {shape}, its data set {settings.dataset!r} has {dataset.input_shape}: "
+            "give a model that holds its normalisation, as those of this version do."
+        )
+    return dataset.mean, dataset.std

@@ -1,0 +1,289 @@
+"""A client's personal classifier: a tree of binary GPs on its own features, without any training of weights."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from pfedgp_core.config import Settings
+from pfedgp_core.errors import ConfigError, DataError, NonFiniteError
+from pfedgp_core.gp.class_ratio import apply_class_ratio
+from pfedgp_core.gp.links import node_log_probabilities
+from pfedgp_core.gp.prediction_cache import CachedNode
+from pfedgp_core.kernels.base import Kernel, make_kernel, unit_sphere
+from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.tree.client_tree import ClientTree, tree_classes
+from pfedgp_core.tree.splits import Tree, class_log_probabilities
+from pfedgp_core.tree.uncertainty import Prediction, binary_entropy, expected_entropy, split_entropy
+from pfedgp_core.tree.variants import NodeGP, make_variant
+
+__all__ = ["PersonalClassifier"]
+
+ROWS = 2048  # test points at a time, so that memory does not grow with their number
+
+
+class PersonalClassifier:
+    """GP tree classifier on fixed features, in the manner of scikit-learn.
+
+    Parameters
+    ----------
+    settings : Settings, optional
+        Variant, kernel, chains, sweeps and link; the paper's defaults if left out.
+    stream : Stream, optional
+        Randomness of the Gibbs chains; ``Stream(settings.seed, "classifier")`` if left out.
+    inducing : Tensor [K, M, d], optional
+        The federation's inducing inputs, for the variants that use them; labels must then be class ids 0..K-1.
+    kernel : Kernel, optional
+        Where its scales are learned; from the settings if left out.
+
+    Attributes
+    ----------
+    classes_ : ndarray [k]
+        Sorted class labels of the training data (with ``classes = "all"`` of the federation); the columns of
+        ``predict_proba``.
+    tree_ : Tree
+        Over positions in ``classes_``.
+    counters_ : Counter
+        Numerical recoveries and restarted chains.
+
+    Raises
+    ------
+    ConfigError
+        The variant needs inducing inputs and there are none.
+
+    Examples
+    --------
+    >>> classifier = PersonalClassifier().fit(features, labels)
+    >>> classifier.predict_proba(new_features).sum(axis=1)      # ones
+    """
+
+    classes_: np.ndarray
+    tree_: Tree
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        stream: Stream | None = None,
+        inducing: Tensor | None = None,
+        kernel: Kernel | None = None,
+    ) -> None:
+        self.settings = settings or Settings()
+        if self.settings.variant != "full" and inducing is None:
+            raise ConfigError(
+                f"variant = {self.settings.variant!r} needs inducing inputs: pass those of the shared model."
+            )
+        self.stream = stream or Stream(self.settings.seed, "classifier")
+        self.inducing = None if inducing is None else inducing.detach()
+        gp = self.settings.gp
+        self.kernel = kernel or make_kernel(gp.kernel, gp.output_scale, gp.length_scale)
+        self.counters_: Counter[str] = Counter()
+        self._nodes: list[tuple[NodeGP, Tensor]] = []
+        self._caches: list[CachedNode] = []
+
+    @classmethod
+    def load(cls, path: str | Path) -> "PersonalClassifier":
+        """The classifier of a site that ``pfedgp onboard`` saved; its labels are the federation's class ids.
+
+        Its probabilities are those of the posterior; `SavedSite` brings them to the model's temperature.
+
+        Parameters
+        ----------
+        path : str or Path
+            Folder of the site.
+
+        Raises
+        ------
+        ArtefactError
+            There is no such site, it is damaged, or of a later version.
+        """
+        from pfedgp_core.site.saved import SavedSite
+
+        return SavedSite.load(path).classifier
+
+    def fit(self, features: ArrayLike | Tensor, labels: ArrayLike | Tensor) -> "PersonalClassifier":
+        """Build the tree and draw omega at every node.
+
+        Parameters
+        ----------
+        features : array or Tensor [N, d]
+            Raw features of the kernel network; they are put on the unit sphere here.
+        labels : array or Tensor [N]
+            Class labels of any sortable type. A single class gives a classifier that always answers it.
+
+        Raises
+        ------
+        DataError
+            No samples, or lengths that differ.
+        NonFiniteError
+            NaN or infinity among the features; raised before anything is sampled.
+        """
+        features = self._checked(features)
+        given = _as_numpy(labels)
+        if len(given) != len(features):
+            raise DataError(f"There are {len(features)} feature rows but {len(given)} labels: give one label a row.")
+        if not len(given):
+            raise DataError("A classifier needs at least one sample: the training data are empty.")
+        names, ids = (given, given) if self.inducing is not None else np.unique(given, return_inverse=True)
+        codes = torch.from_numpy(np.ascontiguousarray(ids.reshape(-1), dtype=np.int64)).to(features.device)
+        self.counters_ = Counter()
+        gp = self.settings.gp
+        with torch.no_grad():
+            if self.inducing is not None:
+                self.inducing = self.inducing.to(features)
+            classes = tree_classes(codes, self.inducing, self.settings)
+            client = ClientTree.build(features, codes, classes, self.inducing, self.stream)
+            self.classes_ = np.asarray(client.classes) if self.inducing is not None else names
+            self.tree_ = client.tree
+            points = client.points(features, self.inducing)
+            variant = make_variant(self.settings, self.kernel)
+            self._nodes, self._caches = [], []
+            for node in client.tree.nodes:
+                known = variant.conditioned(node, points, self.counters_)
+                sweeps = gp.predict_sweeps or gp.sweeps
+                omega = known.gp.sample_omega(gp.predict_chains, sweeps, self.stream.child(node.index))
+                self._nodes.append((known, omega))
+        return self
+
+    def restore(
+        self,
+        features: ArrayLike | Tensor,
+        labels: ArrayLike | Tensor,
+        classes: Sequence[int],
+        tree: Tree,
+        omegas: Sequence[Tensor],
+        weights: Sequence[Tensor],
+    ) -> "PersonalClassifier":
+        """Become the classifier that had these samples, tree and draws; nothing is sampled.
+
+        Parameters
+        ----------
+        features : array or Tensor [N, d]
+            As `fit` had them.
+        labels : array or Tensor [N]
+            Class ids.
+        classes : sequence of int
+            The former ``classes_``.
+        tree : Tree
+            The former ``tree_``.
+        omegas, weights : sequence of Tensor [C, n] and [C, m], one a node
+            The former ``omegas_`` and ``weights_``.
+
+        Raises
+        ------
+        DataError
+            The parts do not fit together.
+        """
+        features, ids = self._checked(features), np.asarray(classes)
+        positions = np.searchsorted(ids, _as_numpy(labels)).clip(max=len(ids) - 1)
+        fitting = len(omegas) == len(weights) == len(tree.nodes) == len(ids) - 1
+        if (ids[positions] != _as_numpy(labels)).any() or not fitting:
+            raise DataError("Classes, tree and draws of the classifier do not belong together: fit it again.")
+        self.classes_, self.tree_, self.counters_ = ids, tree, Counter()
+        own = ids.tolist() if self.inducing is not None else list(range(len(ids)))
+        with torch.no_grad():
+            client = ClientTree(own, torch.from_numpy(positions.astype(np.int64)).to(features.device), tree)
+            points = client.points(features, self.inducing)
+            variant = make_variant(self.settings, self.kernel)
+            self._nodes, self._caches = [], []
+            for node, omega, known_weights in zip(tree.nodes, omegas, weights, strict=True):
+                known = variant.conditioned(node, points, self.counters_)
+                if omega.shape[1:] != known.gp.kappa.shape:
+                    raise DataError(
+                        f"Node {node.index} has {len(known.gp.kappa)} points and draws for {omega.shape[1]}: fit the "
+                        "classifier again."
+                    )
+                self._nodes.append((known, omega))
+                self._caches.append(CachedNode(known.gp, omega, known_weights))
+        return self
+
+    @property
+    def omegas_(self) -> list[Tensor]:
+        """Draws of omega, [C, n] for every node of the tree."""
+        return [omega for _, omega in self._nodes]
+
+    @property
+    def weights_(self) -> list[Tensor]:
+        """Weights of the predictive means, [C, m] for every node; see `prediction_cache`."""
+        return [cache.weights for cache in self._cached()]
+
+    def predict_log_proba(self, features: ArrayLike | Tensor) -> np.ndarray:
+        """Log class probabilities, float64 [T, k], columns in the order of ``classes_``."""
+        parts = [self._log_probabilities(rows)[0] for rows in self._batches(features)]
+        return torch.cat(parts).cpu().numpy()
+
+    def predict_with_uncertainty(self, features: ArrayLike | Tensor) -> Prediction:
+        """Class probabilities, their entropy, and its split in what more data could remove and what not.
+
+        See `uncertainty` for the definitions.
+        """
+        logs, entropies = [], []
+        for rows in self._batches(features):
+            log_probabilities, sides, moments = self._log_probabilities(rows)
+            nodes = [
+                (binary_entropy(*side), expected_entropy(*moment, self.settings.gp.quadrature, known.log_ratio))
+                for side, moment, (known, _) in zip(sides, moments, self._nodes, strict=True)
+            ]
+            logs.append(log_probabilities)
+            entropies.append(split_entropy(self.tree_, log_probabilities, nodes))
+        entropy, aleatoric = (np.concatenate(parts) for parts in zip(*entropies, strict=True))
+        together: np.ndarray = torch.cat(logs).cpu().numpy()
+        predicted = together.argmax(axis=1)  # as `predict` answers
+        return Prediction(_normalised(together), entropy, aleatoric, entropy - aleatoric, predicted)
+
+    def predict_proba(self, features: ArrayLike | Tensor) -> np.ndarray:
+        """Class probabilities of the posterior, float64 [T, k]; every row sums to 1."""
+        return _normalised(self.predict_log_proba(features))
+
+    def predict(self, features: ArrayLike | Tensor) -> np.ndarray:
+        """Most probable class label of every row, [T]; ties go to the lower column."""
+        return self.classes_[self.predict_log_proba(features).argmax(axis=1)]
+
+    def _batches(self, features: ArrayLike | Tensor) -> Sequence[Tensor]:
+        if not hasattr(self, "tree_"):
+            raise DataError("The classifier has no training data yet: call fit first.")
+        return self._checked(features).split(ROWS)
+
+    def _cached(self) -> list[CachedNode]:
+        if len(self._caches) < len(self._nodes):
+            self._caches = [CachedNode(known.gp, omega) for known, omega in self._nodes]
+        return self._caches
+
+    def _log_probabilities(
+        self, features: Tensor
+    ) -> tuple[Tensor, list[tuple[Tensor, Tensor]], list[tuple[Tensor, Tensor]]]:
+        """log P(class) [T, k]; for every node log P(left) and log P(right) [T], mean and variance of f* [C, T]."""
+        gp = self.settings.gp
+        sides, moments = [], []
+        with torch.no_grad():
+            on_sphere = unit_sphere(features)
+            for cache, (known, _) in zip(self._cached(), self._nodes, strict=True):
+                mu, v = cache.moments(on_sphere)
+                left, right = node_log_probabilities(mu, v, gp.link, gp.quadrature)
+                if known.log_ratio is not None:
+                    left, right = apply_class_ratio(left, right, *known.log_ratio)
+                sides.append((left.double(), right.double()))
+                moments.append((mu, v))
+            return class_log_probabilities(self.tree_, sides, len(features)).double(), sides, moments
+
+    def _checked(self, features: ArrayLike | Tensor) -> Tensor:
+        tensor = features if isinstance(features, Tensor) else torch.as_tensor(np.asarray(features))
+        if not tensor.is_floating_point():
+            tensor = tensor.float()
+        if tensor.ndim != 2:
+            raise DataError(f"Features have shape {tuple(tensor.shape)}; give a matrix of samples x features.")
+        if not torch.isfinite(tensor).all():
+            raise NonFiniteError("The features hold NaN or infinity: clean the inputs of the kernel network.")
+        return tensor.detach()
+
+
+def _as_numpy(labels: ArrayLike | Tensor) -> np.ndarray:
+    return labels.cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
+
+
+def _normalised(log_probabilities: np.ndarray) -> np.ndarray:
+    probabilities = np.exp(log_probabilities)
+    return probabilities / probabilities.sum(axis=1, keepdims=True)

@@ -1,0 +1,79 @@
+"""From a client's features and labels to its class tree and the points that the tree's nodes work with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from pfedgp_core.config import Settings
+from pfedgp_core.kernels.base import unit_sphere
+from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.tree.splits import Tree, build_tree, class_means
+from pfedgp_core.tree.variants import ClientPoints
+
+__all__ = ["ClientTree", "tree_classes"]
+
+
+def tree_classes(labels: Tensor, inducing: Tensor | None, settings: Settings) -> list[int]:
+    """Class ids of a client's tree, ascending: its own, or with ``classes = "all"`` every class of the federation."""
+    if settings.classes == "all" and inducing is not None:
+        return list(range(len(inducing)))
+    return labels.unique().tolist()
+
+
+@dataclass(frozen=True)
+class ClientTree:
+    """A client's class tree over positions 0..k-1 in `classes`.
+
+    Attributes
+    ----------
+    classes : list of int
+        Class ids, ascending.
+    labels : Tensor [N]
+        Positions in `classes` of the client's labels.
+    tree : Tree
+    """
+
+    classes: list[int]
+    labels: Tensor
+    tree: Tree
+
+    @classmethod
+    def build(
+        cls, features: Tensor, labels: Tensor, classes: Sequence[int], inducing: Tensor | None, stream: Stream
+    ) -> "ClientTree":
+        """Cluster the prototypes of `classes`, which hold every label.
+
+        Prototypes are means of the raw features. Where some class has no sample, all prototypes are means on the unit
+        sphere, on which features and inducing inputs are comparable, and that class has the mean
+        of its inducing inputs.
+
+        Parameters
+        ----------
+        features : Tensor [N, d]
+        labels : Tensor [N]
+            Class ids.
+        classes : sequence of int
+        inducing : Tensor [K, M, d] or None
+            Inducing inputs of every class of the federation.
+        stream : Stream
+        """
+        ids = sorted(classes)
+        position = torch.full((ids[-1] + 1,), -1, dtype=torch.int64, device=labels.device)
+        position[torch.tensor(ids, device=labels.device)] = torch.arange(len(ids), device=labels.device)
+        positions = position[labels]
+        seen = positions.unique().tolist()
+        with torch.no_grad():
+            if len(seen) == len(ids):
+                prototypes = class_means(features, positions, seen)
+            else:
+                assert inducing is not None
+                prototypes = unit_sphere(inducing[ids]).mean(1).double().cpu().numpy()
+                prototypes[seen] = class_means(unit_sphere(features), positions, seen)
+        return cls(ids, positions, build_tree(prototypes, range(len(ids)), stream.child("tree").numpy))
+
+    def points(self, features: Tensor, inducing: Tensor | None) -> ClientPoints:
+        """The client's points on the unit sphere, differentiable in the features and inducing inputs."""
+        own = None if inducing is None else unit_sphere(inducing[self.classes])
+        return ClientPoints(unit_sphere(features), self.labels, own)

@@ -1,0 +1,113 @@
+"""How a client presents itself before its first round, and what of it can be believed."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pfedgp_core.checks import MALFORMED, count, finite, not_negative, text
+from pfedgp_core.errors import DataError
+from pfedgp_core.wire.names import Fields
+
+__all__ = ["CLASS_NAME_LIMIT", "Hello"]
+
+SAMPLE_LIMIT = 10**8  # no client has more
+CLASS_NAME_LIMIT = 200  # characters
+HELLO_LIMIT = 16 * 1024 * 1024  # characters of a greeting
+INPUT_LIMIT = 10**8  # values of one input
+VERSIONS_LIMIT, VERSION_LIMIT = 50, 100  # entries, and characters of each part of one
+
+
+@dataclass(frozen=True)
+class Hello:
+    """How a client presents itself before its first round; counts and class ids, no data.
+
+    Attributes
+    ----------
+    name : str
+        The same in every run; rows of every table carry it.
+    classes : tuple of int
+        Class ids in the client's training data.
+    class_names : tuple of str
+        All classes of the federation, by id; of a client with data of its own, the names that these give.
+    n_train, n_validation, n_test : int
+    input_shape : tuple of int
+        Shape of one input.
+    partition_hash : str
+        Of the simulated partition; empty where the client brings its own data.
+    versions : dict
+        Software by name.
+    mean, std : tuple of float
+        Normalisation of the inputs; of a client with data of its own, moments of its training inputs as they are (std
+        is 0 where all are equal), from which the server makes one normalisation for all.
+    """
+
+    name: str
+    classes: tuple[int, ...]
+    class_names: tuple[str, ...]
+    n_train: int
+    n_validation: int
+    n_test: int
+    input_shape: tuple[int, ...]
+    partition_hash: str
+    versions: dict[str, str]
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+
+    def to_wire(self) -> tuple[Fields, Fields]:
+        """Return (config, metrics)."""
+        return {"hello": json.dumps(asdict(self))}, {}
+
+    @classmethod
+    def from_wire(cls, config: Mapping[str, Any], metrics: Mapping[str, Any]) -> "Hello":
+        """Read and check what ``to_wire`` wrote."""
+        try:
+            written = text(config["hello"])
+            if len(written) > HELLO_LIMIT:
+                raise ValueError
+            fields = json.loads(written)
+            hello = cls(
+                name=text(fields["name"]),
+                classes=tuple(count(c) for c in fields["classes"]),
+                class_names=tuple(text(c) for c in fields["class_names"]),
+                n_train=count(fields["n_train"]),
+                n_validation=count(fields["n_validation"]),
+                n_test=count(fields["n_test"]),
+                input_shape=tuple(count(n) for n in fields["input_shape"]),
+                partition_hash=text(fields["partition_hash"]),
+                versions={text(k): text(v) for k, v in fields["versions"].items()},
+                mean=tuple(finite(x) for x in fields["mean"]),
+                std=tuple(not_negative(x) for x in fields["std"]),
+            )
+        except MALFORMED as error:
+            raise DataError(f"malformed hello ({type(error).__name__})") from None
+        if not hello.name or not hello.name.isprintable() or len(hello.name) > 100:
+            raise DataError("hello with an empty, unprintable or over-long client name")
+        if any(c >= len(hello.class_names) for c in hello.classes):
+            raise DataError("hello with a class id that is not among its classes")
+        if not all(name.isprintable() and len(name) <= CLASS_NAME_LIMIT for name in hello.class_names):
+            raise DataError("hello with an unprintable or over-long class name")
+        if len(set(hello.classes)) < len(hello.classes):
+            raise DataError("hello with a class twice")
+        if len(hello.input_shape) > 3 or math.prod(hello.input_shape) > INPUT_LIMIT:
+            raise DataError("hello with an implausible shape of an input")
+        software = [hello.partition_hash, *hello.versions, *hello.versions.values()]
+        if len(hello.versions) > VERSIONS_LIMIT or not all(map(_is_short, software)):
+            raise DataError("hello with unprintable, over-long or too many versions")
+        if max(hello.n_train, hello.n_validation, hello.n_test) > SAMPLE_LIMIT:
+            raise DataError("hello with an implausible sample count")
+        return hello
+
+    @property
+    def own_data(self) -> bool:
+        """Whether the client brings data of its own, and is no part of a simulation."""
+        return not self.partition_hash
+
+    def count(self, split: str) -> int:
+        """Number of samples in ``validation`` or ``test``."""
+        return {"validation": self.n_validation, "test": self.n_test}[split]
+
+
+def _is_short(line: str) -> bool:
+    return len(line) <= VERSION_LIMIT and line.isprintable()

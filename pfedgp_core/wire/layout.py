@@ -1,0 +1,104 @@
+"""The layout of a message: a record's two groups of fields and the shared vector in one flat group, and back.
+
+What a message costs a deployment is the number of its parts more than their bytes, because each is stored, named by its
+hash and fetched by itself. So all of a message is one group of texts, numbers and bytes: the config group, the metrics
+as one JSON text, and the vector as one value of little-endian float32. A vector of more than `PACKED_LIMIT` bytes stays
+a part of its own, which Flower sends in pieces and without further copies of all of it.
+
+Reading trusts nothing: whatever is not as it should be is a DataError with a reason for the log.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pfedgp_core.errors import DataError, NonFiniteError
+from pfedgp_core.wire.names import METRICS, SHARED, Fields
+
+__all__ = ["PACKED_LIMIT", "fits", "pack", "unpack", "unpack_vector"]
+
+PACKED_LIMIT = 4 * 1024 * 1024  # bytes; below the size from which Flower cuts arrays into pieces
+SHARED_TYPE, FLOAT32 = "shared_type", "<f4"
+METRICS_LIMIT = 16 * 1024 * 1024  # characters: the class confusion of 2000 classes
+
+
+def fits(vector: np.ndarray) -> bool:
+    """Whether a vector travels in the one group of its message."""
+    return vector.nbytes <= PACKED_LIMIT
+
+
+def pack(config: Mapping[str, Any], metrics: Mapping[str, Any], vector: np.ndarray | None = None) -> Fields:
+    """Return the one group of a message.
+
+    Parameters
+    ----------
+    config : mapping
+        Texts and numbers.
+    metrics : mapping
+        Numbers and lists of numbers.
+    vector : float32 array [P], optional
+        One that `fits`.
+
+    Raises
+    ------
+    NonFiniteError
+        A metric is NaN or infinite.
+    """
+    fields = dict(config)
+    if metrics:
+        try:
+            fields[METRICS] = json.dumps(metrics, allow_nan=False, separators=(",", ":"))
+        except ValueError:
+            raise NonFiniteError("A metric is NaN or infinite, so nothing is sent.") from None
+    if vector is not None:
+        fields |= {SHARED: np.asarray(vector, dtype=FLOAT32).tobytes(), SHARED_TYPE: FLOAT32}
+    return fields
+
+
+def unpack(fields: Mapping[str, Any]) -> tuple[Fields, Fields]:
+    """Return the config and the metrics that `pack` put together; DataError where the metrics are malformed."""
+    config = {key: value for key, value in fields.items() if key not in (METRICS, SHARED, SHARED_TYPE)}
+    return config, _metrics(fields[METRICS]) if METRICS in fields else {}
+
+
+def unpack_vector(fields: Mapping[str, Any]) -> np.ndarray | None:
+    """Return the vector that `pack` was given, read-only float32 [P]; None where there was none.
+
+    Raises
+    ------
+    DataError
+        It is no vector, or not one of float32. Its length and values are the caller's to check.
+    """
+    if SHARED not in fields:
+        return None
+    data, kind = fields[SHARED], fields.get(SHARED_TYPE)
+    if not isinstance(data, bytes) or not isinstance(kind, str):
+        raise DataError("the shared vector cannot be read")
+    if kind != FLOAT32:
+        raise DataError(f"the shared vector is {kind[:20]!r}, not float32")
+    if len(data) % 4:
+        raise DataError(f"the shared vector cannot be read ({len(data)} bytes)")
+    return np.frombuffer(data, dtype=FLOAT32).astype(np.float32, copy=False)
+
+
+def _metrics(text: Any) -> Fields:
+    if not isinstance(text, str) or len(text) > METRICS_LIMIT:
+        raise DataError("the metrics are no text or over-long")
+    try:
+        metrics = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"malformed metrics ({type(error).__name__})") from None
+    if not isinstance(metrics, dict):
+        raise DataError("malformed metrics")
+    for key, value in metrics.items():
+        if not all(_is_number(x) for x in (value if isinstance(value, list) else [value])):
+            raise DataError(f"field {key[:60]!r} is not a finite number or a list of them")
+    return metrics
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a finite float or an integer of 64 bits; texts of JSON may hold more digits than any float."""
+    return (type(value) is int and -(2**63) <= value < 2**63) or (type(value) is float and math.isfinite(value))

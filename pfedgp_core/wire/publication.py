@@ -1,0 +1,141 @@
+"""A trained model on its way to the sites, and what a site answers once it has onboarded itself with it.
+
+The request carries the flat shared vector, and in its config group the model's description as JSON and a hash of both.
+The answer names the site, counts its samples and lists its classes; no sample, feature, prediction or path.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from pfedgp_core.checks import COUNT_LIMIT, MALFORMED, SECONDS_LIMIT
+from pfedgp_core.errors import AlteredModelError, DataError
+from pfedgp_core.site.trained_model import TrainedModel
+from pfedgp_core.wire.names import MODEL, MODEL_HASH, ONBOARDED, Fields
+
+__all__ = ["CREATED", "OUTCOMES", "REFRESHED", "UNCHANGED", "OnboardReply", "publication", "published_model"]
+
+CREATED, REFRESHED, UNCHANGED = "created", "refreshed", "unchanged"
+OUTCOMES = (CREATED, REFRESHED, UNCHANGED)  # what became of the site's folder
+NAME_LIMIT = 100
+
+
+def publication(model: TrainedModel) -> Fields:
+    """Describe a model for the config group of a request; its vector travels beside it.
+
+    Parameters
+    ----------
+    model : TrainedModel
+
+    Returns
+    -------
+    dict
+        Class names, shape of an input, normalisation, participants, temperature and settings as JSON, and the hash.
+    """
+    text = json.dumps(
+        {
+            "settings": model.settings.to_run_config(),
+            "class_names": list(model.class_names),
+            "input_shape": list(model.input_shape),
+            "normalisation": {"mean": model.mean.tolist(), "std": model.std.tolist()},
+            "clients": list(model.participants),
+            "temperature": model.temperature,
+        }
+    )
+    return {MODEL: text, MODEL_HASH: _hash(text, model.vector)}
+
+
+def published_model(fields: Mapping[str, Any], vector: np.ndarray | None) -> TrainedModel:
+    """Read and check what `publication` described.
+
+    Raises
+    ------
+    AlteredModelError
+        The vector or the description is not what the server hashed.
+    ArtefactError, ConfigError, DataError
+        The description lacks something, or does not fit the vector or this version.
+    """
+    text, noted = fields.get(MODEL), fields.get(MODEL_HASH)
+    if not isinstance(text, str) or not isinstance(noted, str) or vector is None:
+        raise DataError("The server's request carries no model: run the same pfedgp version on both sides.")
+    if _hash(text, vector) != noted:
+        raise AlteredModelError("The published model changed on its way: its hash differs; publish it again.")
+    model = TrainedModel.from_artefact(vector, json.loads(text))
+    _ = model.state  # refuses a vector of another length, or one that is not finite
+    return model
+
+
+@dataclass(frozen=True)
+class OnboardReply:
+    """What a site tells about its onboarding.
+
+    Attributes
+    ----------
+    name : str
+        The client's name; empty where its node was given none.
+    samples : int
+        Training samples of the classifier.
+    classes : tuple of str
+        The site's own classes.
+    took_part : bool or None
+        Whether the site's data trained or selected the model; None where its name does not tell.
+    outcome : {"created", "refreshed", "unchanged"}
+    model_sha256 : str
+        Hash of the shared vector that the site stands on now.
+    seconds : float
+    """
+
+    name: str
+    samples: int
+    classes: tuple[str, ...]
+    took_part: bool | None
+    outcome: str
+    model_sha256: str
+    seconds: float
+
+    def to_wire(self) -> tuple[Fields, Fields]:
+        """Return (config, metrics)."""
+        return {ONBOARDED: json.dumps(asdict(self))}, {}
+
+    @classmethod
+    def from_wire(cls, config: Mapping[str, Any], metrics: Mapping[str, Any], model: TrainedModel) -> "OnboardReply":
+        """Read what ``to_wire`` wrote, and check that it can be an answer to the publication of `model`.
+
+        Raises
+        ------
+        DataError
+            The reason alone.
+        """
+        try:
+            fields = json.loads(config[ONBOARDED])
+            reply = cls(
+                name=str(fields["name"]),
+                samples=int(fields["samples"]),
+                classes=tuple(str(name) for name in fields["classes"]),
+                took_part=True if fields["took_part"] is True else None,
+                outcome=str(fields["outcome"]),
+                model_sha256=str(fields["model_sha256"]),
+                seconds=float(fields["seconds"]),
+            )
+        except MALFORMED as error:
+            raise DataError(f"malformed answer ({type(error).__name__})") from None
+        if (reply.name and not reply.name.isprintable()) or len(reply.name) > NAME_LIMIT:
+            raise DataError("an answer with an unprintable or over-long client name")
+        if reply.model_sha256 != model.sha256:
+            raise DataError("the site stands on another model")
+        plausible = 0 < reply.samples <= COUNT_LIMIT and 0 <= reply.seconds <= SECONDS_LIMIT
+        known = 0 < len(reply.classes) <= len(model.class_names) and set(reply.classes) <= set(model.class_names)
+        if not plausible or not known or reply.outcome not in OUTCOMES:
+            raise DataError("an answer that contradicts itself or the model")
+        return reply
+
+
+def _hash(text: str, vector: np.ndarray) -> str:
+    """Hash of description and vector, hex."""
+    digest = hashlib.sha256(text.encode() + b"\0")
+    digest.update(str(vector.dtype).encode() + np.ascontiguousarray(vector).tobytes())
+    return digest.hexdigest()
