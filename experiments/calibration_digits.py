@@ -41,7 +41,7 @@ from pfedgp_core.model.features import compute_features
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.site.trained_model import TrainedModel
 from pfedgp_core.tree.classifier import PersonalClassifier
-from server.model_file import load_model
+from server.run.model_file import load_model
 
 STEPS = (3, 10, 30, 100, 300, 1000, 3000)
 DECAYS = (0.0, 1e-3, 1e-2, 1e-1)

@@ -25,7 +25,7 @@ from pfedgp_core.model.features import compute_features
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.tree.objectives import predictive_losses
-from server.model_file import load_model
+from server.run.model_file import load_model
 
 CHAINS, SWEEPS = 20, 5
 

@@ -21,7 +21,7 @@ from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
 if TYPE_CHECKING:
     from flwr.serverapp import Grid
 
-    from server.outputs import Outputs
+    from server.run.outputs import Outputs
 
 __all__ = ["QUIET", "failure", "run_simulation"]
 
@@ -109,7 +109,7 @@ def failure(error: BaseException, out: Path) -> str:
 
 
 def _run_config(settings: Settings, out: Path, outputs: "Outputs | None", resume: bool) -> dict[str, Any]:
-    from server.outputs import Outputs
+    from server.run.outputs import Outputs
 
     outputs = replace(outputs or Outputs(), out=str(out))
     own = {"resume": str(out), "rounds": settings.rounds} if resume else settings.to_run_config()
@@ -174,7 +174,7 @@ class _SimulationGrid:
     signals : StopSignals
         Of this process: one that came ends the server app too, and is the reason that the run leaves behind.
     window : int
-        Requests that may be under way at a time (see ``server.messages.exchange``).
+        Requests that may be under way at a time (see ``server.flower.messages.exchange``).
     """
 
     def __init__(self, grid: "Grid", stopped: threading.Event, signals: StopSignals, window: int) -> None:

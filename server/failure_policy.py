@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
 from pfedgp_core.wire.replies import TrainReply
-from server.reply_checks import Checked
+from server.flower.reply_checks import Checked
 
 __all__ = ["FailurePolicy"]
 

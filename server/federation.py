@@ -13,20 +13,20 @@ from flwr.serverapp import Grid
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, PFedGPError, RunFailedError
 from pfedgp_core.model.shared import SharedState
-from server.artefacts import RunFolder
-from server.checkpoint import Checkpoint, Model, write_checkpoint
+from server.clients.roster import Roster
+from server.clients.waiting import wait_for_returning
 from server.failure_policy import FailurePolicy
-from server.files import CannotWriteError, truncate_lines
 from server.final_results import final_results, model_meta, refuse_untested
-from server.messages import exchange, pack_vector, request_config, unpack_vector
+from server.flower.messages import exchange, pack_vector, request_config, unpack_vector
 from server.outcome import read_record, round_record, unfinished, with_evaluation
 from server.personalise import personalise
-from server.releases import Releases
-from server.reporters import Reporter
-from server.roster import Roster
+from server.report.reporters import Reporter
+from server.run.artefacts import RunFolder
+from server.run.checkpoint import Checkpoint, Model, write_checkpoint
+from server.run.files import CannotWriteError, truncate_lines
+from server.run.releases import Releases
 from server.strategy import Evaluation, PFedGP
 from server.task_report import task_report
-from server.waiting import wait_for_returning
 
 __all__ = ["Federation"]
 

@@ -11,11 +11,11 @@ from pfedgp_core.config import Settings
 from pfedgp_core.data.simulated import simulated_partition
 from pfedgp_core.data.spec import DataSpec
 from pfedgp_core.errors import RunFailedError
-from server.artefacts import RunFolder
-from server.calibration import RunCalibration
-from server.checkpoint import Model
+from server.clients.roster import Roster
 from server.outcome import client_rows, summary
-from server.roster import Roster
+from server.run.artefacts import RunFolder
+from server.run.checkpoint import Model
+from server.run_calibration import RunCalibration
 from server.strategy import Evaluation
 from server.task_report import TaskReport
 

@@ -9,7 +9,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 from pfedgp_core.wire.versions import software_versions
-from server.roster import Client, Roster
+from server.clients.roster import Client, Roster
 from server.strategy import WITH_UPDATE, Evaluation, Training
 from server.task_report import TaskReport
 

@@ -9,9 +9,9 @@ from flwr.serverapp import Grid
 
 from pfedgp_core.config import Settings
 from pfedgp_core.site.trained_model import TrainedModel
-from server.artefacts import RunFolder
+from server.clients.roster import Roster
 from server.publish import Publication
-from server.roster import Roster
+from server.run.artefacts import RunFolder
 
 __all__ = ["personalise"]
 

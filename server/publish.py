@@ -21,13 +21,13 @@ from pfedgp_core.errors import ArtefactError, DataError, RunFailedError
 from pfedgp_core.site.trained_model import TrainedModel
 from pfedgp_core.wire.names import ONBOARD
 from pfedgp_core.wire.publication import OnboardReply, publication
-from server.files import explained, write_whole
-from server.key_names import KeyNames
-from server.messages import Poll, pack_vector, push, request
-from server.model_file import load_model
-from server.new_folder import check_new_folder
-from server.outputs import take_path
-from server.reply_checks import read_onboard_reply
+from server.clients.key_names import KeyNames
+from server.flower.messages import Poll, pack_vector, push, request
+from server.flower.reply_checks import read_onboard_reply
+from server.run.files import explained, write_whole
+from server.run.model_file import load_model
+from server.run.new_folder import check_new_folder
+from server.run.outputs import take_path
 
 __all__ = ["ONBOARDED_FILE", "Publication", "take_publish", "waiting_settings"]
 

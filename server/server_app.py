@@ -14,16 +14,16 @@ from flwr.serverapp import Grid, ServerApp
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, PFedGPError
 from pfedgp_core.wire.versions import software_versions
-from server.artefacts import RunFolder
-from server.checkpoint import sweep_partial
 from server.federation import Federation
-from server.new_folder import check_new_folder
-from server.object_retry import shorten_object_retry
-from server.outputs import Outputs, take_path
-from server.patient_grid import PatientGrid
+from server.flower.grid import PatientGrid
+from server.flower.object_retry import shorten_object_retry
 from server.publish import Publication, take_publish, waiting_settings
-from server.resume import RESUME, Resumable, refuse_changes
-from server.run_lock import RunLock
+from server.run.artefacts import RunFolder
+from server.run.checkpoint import sweep_partial
+from server.run.claim import RunLock
+from server.run.new_folder import check_new_folder
+from server.run.outputs import Outputs, take_path
+from server.run.resume import RESUME, Resumable, refuse_changes
 
 app = ServerApp()
 

@@ -18,9 +18,9 @@ from pfedgp_core.learning.aggregation import combine, implausible_updates, updat
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.wire.names import EVALUATE, OK, ROUND, SPLIT, STATUSES, TRAIN
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
-from server.messages import pack_vector, request, unpack_vector
-from server.reply_checks import Accepted, Checked, read_evaluate_reply, read_riding_evaluation, read_train_reply
-from server.roster import Client, Roster
+from server.clients.roster import Client, Roster
+from server.flower.messages import pack_vector, request, unpack_vector
+from server.flower.reply_checks import Accepted, Checked, read_evaluate_reply, read_riding_evaluation, read_train_reply
 from server.task_report import CLASSIFICATION, Sums, TaskReport, task_report
 
 __all__ = ["WITH_UPDATE", "Evaluation", "PFedGP", "Training"]

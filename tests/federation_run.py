@@ -10,9 +10,9 @@ from flwr.app import Context, RecordDict
 
 from client.client_app import app as client_app
 from pfedgp_core.config import GPSettings, Settings
-from server.model_file import load_model
+from server.run.model_file import load_model
+from server.run.settings import read_settings_file
 from server.server_app import app as server_app
-from server.settings_file import read_settings_file
 from tests.fakegrid import FakeGrid, Tamper
 
 # Small enough for a round in a tenth of a second, large enough to learn.

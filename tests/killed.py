@@ -13,7 +13,7 @@ from flwr.app import Message
 
 from pfedgp_core.files import whole as whole_file
 from pfedgp_core.wire.names import CONFIG, ROUND
-from server import files
+from server.run import files
 from tests.fakegrid import Tamper
 
 __all__ = ["at_call", "at_message", "die", "dies_at_file", "dies_at_step", "finished", "half_a_line", "killed"]
@@ -157,4 +157,4 @@ def half_a_line(server_round: int) -> Any:
             die()
         real(path, line)
 
-    return mock.patch("server.artefacts.append_line", dying)
+    return mock.patch("server.run.artefacts.append_line", dying)

@@ -8,7 +8,7 @@ import numpy as np
 from pfedgp_core.config import GPSettings, Settings
 from pfedgp_core.data.datasets import load_dataset
 from pfedgp_core.model.shared import SharedState
-from server.artefacts import RunFolder
+from server.run.artefacts import RunFolder
 
 MODEL_SETTINGS = Settings(clients=5, clients_per_round=2, unseen_clients=1, feature_dim=8, gp=GPSettings(sweeps=2))
 

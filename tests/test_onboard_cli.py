@@ -14,7 +14,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.data.datasets import load_dataset
 from pfedgp_core.data.simulated import simulated_partition
 from pfedgp_core.model.shared import SharedState
-from server.artefacts import RunFolder
+from server.run.artefacts import RunFolder
 
 COLUMNS = ["entropy", "epistemic", "aleatoric", "abstain"]
 

@@ -9,9 +9,9 @@ from unittest import mock
 from flwr.supercore.task_identity import TaskIdentity
 
 from pfedgp_core.config import Settings
-from server.artefacts import RunFolder
-from server.model_file import load_model
-from server.outputs import Outputs
+from server.run.artefacts import RunFolder
+from server.run.model_file import load_model
+from server.run.outputs import Outputs
 from tests.federation_run import SMALL, Run, federate
 
 __all__ = ["MODES", "SETTINGS", "same", "uninterrupted", "without_pictures"]

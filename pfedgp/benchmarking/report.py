@@ -9,7 +9,7 @@ from typing import Any
 from pfedgp.benchmarking.authors import LABEL, authors_ratio
 from pfedgp.benchmarking.cases import Case
 from pfedgp.benchmarking.warm_start import CIFAR10_SPECTRUM
-from server.files import write_whole
+from server.run.files import write_whole
 
 __all__ = ["footer", "header", "line", "scaling", "write"]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from pfedgp.commands.simulate import collect_settings
 from pfedgp_core.config import describe
 from pfedgp_core.errors import ConfigError
-from server.outputs import Outputs
-from server.settings_file import read_settings_file
+from server.run.outputs import Outputs
+from server.run.settings import read_settings_file
 
 if TYPE_CHECKING:
     from pfedgp_core.data.samples import Split

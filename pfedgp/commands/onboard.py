@@ -80,7 +80,7 @@ def read_model(path: Path) -> "TrainedModel":
 def _read(path: Path) -> tuple["TrainedModel", bool]:
     """The model, and whether it came without a temperature."""
     from pfedgp_core.site.trained_model import TrainedModel
-    from server.model_file import load_model
+    from server.run.model_file import load_model
 
     vector, meta = load_model(path.expanduser())
     return TrainedModel.from_artefact(vector, meta), "temperature" not in meta

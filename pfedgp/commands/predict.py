@@ -76,7 +76,7 @@ def main(args: argparse.Namespace) -> int:
     torch.set_num_threads(1)  # small matrices are several times slower on more
     from pfedgp_core.data.own.reader import read_samples
     from pfedgp_core.site.saved import SavedSite
-    from server.files import write_whole
+    from server.run.files import write_whole
 
     site = SavedSite.load(args.site)
     if args.model is not None:

@@ -33,8 +33,8 @@ def main(args: argparse.Namespace) -> int:
             raise ArtefactError(f"A report is HTML, and {args.out} is not named so: give a name that ends in .html.")
 
     from pfedgp.operator.called_as import shown
-    from server.report.certificates import add_certificates
-    from server.report.writer import write_report
+    from server.report.html.certificates import add_certificates
+    from server.report.html.writer import write_report
 
     if args.certificate:
         add_certificates(run, args.certificate)

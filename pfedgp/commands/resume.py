@@ -5,8 +5,8 @@ from pathlib import Path
 
 from pfedgp.commands.simulate import read_workers
 from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
-from server.resume import Resumable
-from server.run_lock import is_locked
+from server.run.claim import is_locked
+from server.run.resume import Resumable
 
 __all__ = ["add_arguments", "main"]
 

@@ -35,8 +35,8 @@ def main(args: argparse.Namespace) -> int:
     """Run and follow; 0 only if the run completed."""
     from pfedgp.operator.connection import find_target
     from pfedgp.operator.runs import attend, find_run, new_folder, start
-    from server.outputs import Outputs
-    from server.settings_file import read_settings_file
+    from server.run.outputs import Outputs
+    from server.run.settings import read_settings_file
 
     flat = read_settings_file(args.config) if args.config else {}
     given = {key: getattr(args, key) for key in ("out", "tensorboard", "prometheus") if getattr(args, key) is not None}
@@ -64,7 +64,7 @@ def main(args: argparse.Namespace) -> int:
         if not outputs.out:
             outputs = replace(outputs, out=new_folder(target, "published" if publish else "run"))
         elif target.state is not None:
-            from server.new_folder import check_new_folder
+            from server.run.new_folder import check_new_folder
 
             check_new_folder(Path(outputs.out))
         others = [run.name for run in control.runs() if not run.finished]

@@ -3,7 +3,7 @@
 import argparse
 
 from pfedgp_core.config import Settings, describe
-from server.settings_file import dump_settings
+from server.run.settings import dump_settings
 
 __all__ = ["add_arguments", "main"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from pfedgp_core.config import Settings, describe, parse_assignment
 from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
-from server.outputs import Outputs
-from server.settings_file import read_settings_file
+from server.run.outputs import Outputs
+from server.run.settings import read_settings_file
 
 __all__ = ["add_arguments", "add_assignments", "add_settings", "check", "collect_settings", "main", "run_folder"]
 
@@ -132,7 +132,7 @@ def check(settings: Settings, folder: Path) -> None:
     ConfigError, DataError, ArtefactError
         What is wrong, in one sentence.
     """
-    from server.new_folder import check_new_folder
+    from server.run.new_folder import check_new_folder
 
     check_new_folder(folder)  # before torch is imported, which takes most of the time of these checks
     from pfedgp_core.data.datasets import load_dataset

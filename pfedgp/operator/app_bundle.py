@@ -7,7 +7,7 @@ from typing import Any
 
 from pfedgp import __version__
 from pfedgp_core.errors import RunFailedError
-from server.settings_file import toml_value
+from server.run.settings import toml_value
 
 __all__ = ["app_files", "build_bundle"]
 

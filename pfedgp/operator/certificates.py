@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from pfedgp_core.errors import ConfigError
-from server.files import explained
+from server.run.files import explained
 
 __all__ = ["ALWAYS", "issue", "read_certificate", "subject_names"]
 

@@ -15,9 +15,9 @@ from pfedgp.operator.follow import UnfinishedError, follow
 from pfedgp.stop_signals import exit_code, interrupted
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
-from server.outputs import Outputs
-from server.resume import Resumable
-from server.run_lock import is_locked
+from server.run.claim import is_locked
+from server.run.outputs import Outputs
+from server.run.resume import Resumable
 
 __all__ = ["attend", "find_run", "new_folder", "resume", "start"]
 

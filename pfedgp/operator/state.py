@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp_core.errors import ConfigError, RunFailedError
-from server.files import explained, write_whole
+from server.run.files import explained, write_whole
 
 __all__ = ["CONNECTION", "StateFolder", "default_state", "is_network_file_system"]
 

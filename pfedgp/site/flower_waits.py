@@ -87,7 +87,7 @@ def fast_rounds_unsupported() -> str:
 
 def shorten_waits() -> Waits:
     """Replace the waits of this process's SuperNode, mend its loop, and return what passes the turns."""
-    from server.object_retry import shorten_object_retry
+    from server.flower.object_retry import shorten_object_retry
 
     shorten_object_retry(pull_objects=CONTENT, pull_and_inflate_object_from_tree=STORED)
     waits = Waits()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp_core.errors import ConfigError
-from server.files import explained
+from server.run.files import explained
 
 __all__ = ["StateFolder"]
 

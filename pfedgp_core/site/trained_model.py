@@ -72,7 +72,7 @@ class TrainedModel:
 
     @classmethod
     def from_artefact(cls, vector: np.ndarray, meta: Mapping[str, Any]) -> "TrainedModel":
-        """The model of a run, from what ``server.model_file.load_model`` returns.
+        """The model of a run, from what ``server.run.model_file.load_model`` returns.
 
         Models that do not carry their normalisation take it from the data set that their settings name; those without
         a temperature have temperature 1.

@@ -1,1 +1,1 @@
-"""The HTML report of a run: one file without any link to the outside, drawn from the run's own files."""
+"""What a person or a monitor sees of a run: console, TensorBoard, Prometheus, pictures and the HTML page."""

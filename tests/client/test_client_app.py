@@ -16,7 +16,7 @@ from pfedgp_core.wire.hello import Hello
 from pfedgp_core.wire.layout import unpack
 from pfedgp_core.wire.names import CONFIG
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
-from server.messages import pack_vector, request
+from server.flower.messages import pack_vector, request
 from tests.federation_run import SMALL
 from tests.wire_parts import vector_of
 

@@ -28,7 +28,7 @@ from pfedgp_core.wire.hello import Hello
 from pfedgp_core.wire.layout import unpack
 from pfedgp_core.wire.names import CONFIG, SPEC
 from pfedgp_core.wire.replies import TrainReply
-from server.messages import pack_vector, request, request_config
+from server.flower.messages import pack_vector, request, request_config
 from tests.federation_run import QUICK
 from tests.own_sites import DIGITS, IMAGES, archive, image_folder, rows_of, table
 from tests.wire_parts import vector_of

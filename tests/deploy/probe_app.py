@@ -8,8 +8,8 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from pfedgp_core.config import Settings
-from server.messages import exchange, request, request_config
-from server.object_retry import shorten_object_retry
+from server.flower.messages import exchange, request, request_config
+from server.flower.object_retry import shorten_object_retry
 
 app = ServerApp()
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pfedgp.site.plan import SitePlan
-from server.model_file import load_model
+from server.run.model_file import load_model
 from tests.conftest import QUIET
 from tests.deploy.deployment import Deployment
 from tests.deploy.digit_images import write_digits

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from server.model_file import load_model
+from server.run.model_file import load_model
 from tests.deploy.deployment import WARDS, Deployment, deployed
 from tests.deploy.program import wait_for
 

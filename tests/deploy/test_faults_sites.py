@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from server.checkpoint import newest_checkpoint
+from server.run.checkpoint import newest_checkpoint
 from tests.deploy.deployment import WARDS, Deployment, deployed
 from tests.deploy.program import wait_for
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pfedgp.benchmarking.deployment import write_samples
-from server.model_file import load_model
+from server.run.model_file import load_model
 from tests.deploy.deployment import Deployment
 
 pytestmark = pytest.mark.slow

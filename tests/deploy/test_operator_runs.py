@@ -15,7 +15,7 @@ from pfedgp.operator.connection import Target
 from pfedgp.operator.control import Control, Node, Run, UnreachableError
 from pfedgp.operator.state import StateFolder
 from pfedgp.stop_signals import STOP_SIGNALS
-from server.run_lock import RunLock
+from server.run.claim import RunLock
 from tests.federation_run import SMALL, federate
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pathspec.*")

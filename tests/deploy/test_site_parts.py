@@ -37,7 +37,7 @@ from pfedgp.site.worker import answer
 from pfedgp.site.worker_process import WorkerDied, WorkerLate, WorkerProcess, WorkerUnusable
 from pfedgp_core.errors import ConfigError, RunFailedError
 from pfedgp_core.wire.names import CONFIG, ROUND, SPLIT
-from server import object_retry
+from server.flower import object_retry
 
 # --- what the fast path needs of the installed Flower -----------------------------------------------------------------
 

@@ -14,12 +14,12 @@ import pytest
 from pfedgp_core.config import GPSettings, Settings
 from pfedgp_core.errors import ArtefactError, NonFiniteError
 from pfedgp_core.metrics.classification import MetricSums, metric_sums
-from server import files
-from server.artefacts import CLIENT_COLUMNS, RunFolder
-from server.files import write_whole
-from server.model_file import load_model
-from server.new_folder import check_new_folder
-from server.settings_file import read_settings_file
+from server.run import files
+from server.run.artefacts import CLIENT_COLUMNS, RunFolder
+from server.run.files import write_whole
+from server.run.model_file import load_model
+from server.run.new_folder import check_new_folder
+from server.run.settings import read_settings_file
 
 ROW = {
     "name": "ward, 3",
@@ -66,7 +66,7 @@ def test_a_used_folder_is_refused_and_left_alone(folder: RunFolder) -> None:
 
 def test_of_two_runs_at_once_one_gets_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     RunFolder.create(tmp_path, Settings(), {})
-    monkeypatch.setattr("server.artefacts.refuse_used", lambda path: None)
+    monkeypatch.setattr("server.run.artefacts.refuse_used", lambda path: None)
     with pytest.raises(ArtefactError, match="already holds a run"):
         RunFolder.create(tmp_path, Settings(), {})
 
@@ -250,7 +250,7 @@ def test_a_failing_picture_is_a_warning(
     def fail(history: object) -> bytes:
         raise RuntimeError("no fonts")
 
-    monkeypatch.setattr("server.plots.accuracy_png", fail)
+    monkeypatch.setattr("server.report.plots.accuracy_png", fail)
     folder.write_plots([], MetricSums.zero() + metric_sums([[0.2, 0.8]], [1]))
     assert "accuracy.png could not be made (RuntimeError: no fonts)" in caplog.text
     assert not (folder.path / "accuracy.png").exists()

@@ -15,8 +15,8 @@ from safetensors.numpy import save_file
 from pfedgp_core.config import Settings
 from pfedgp_core.data.spec import DataSpec
 from pfedgp_core.errors import ArtefactError, NonFiniteError
-from server.checkpoint import Checkpoint, Model, newest_checkpoint, sweep_partial, write_checkpoint
-from server.files import truncate_lines
+from server.run.checkpoint import Checkpoint, Model, newest_checkpoint, sweep_partial, write_checkpoint
+from server.run.files import truncate_lines
 
 CURRENT = np.array([1.5, -0.0, 2.0**-140], np.float32)
 SPEC = DataSpec(("cat", "dog"), (3,), (0.1,), (0.2,))

@@ -12,7 +12,7 @@ from pfedgp_core.errors import ArtefactError, DataError, NonFiniteError, PFedGPE
 from pfedgp_core.wire.names import CONFIG, METRICS, ROUND, TRAIN
 from server import strategy
 from server.failure_policy import FailurePolicy
-from server.reply_checks import Checked
+from server.flower.reply_checks import Checked
 from tests.fakegrid import FakeGrid, Tamper
 from tests.federation_run import Run, federate, resume
 from tests.uninterrupted import MODES, SETTINGS, same, uninterrupted, without_pictures

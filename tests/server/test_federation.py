@@ -357,8 +357,8 @@ def test_an_unexpected_error_of_the_server_leaves_its_traceback(
 
 def test_flowers_own_loop_can_drive_the_strategy(tmp_path: Path) -> None:
     from client.client_app import app
-    from server.messages import pack_vector, request_config
-    from server.roster import Roster
+    from server.clients.roster import Roster
+    from server.flower.messages import pack_vector, request_config
     from server.strategy import PFedGP
 
     grid = FakeGrid(app, SMALL.clients)

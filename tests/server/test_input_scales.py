@@ -10,9 +10,9 @@ from client import own_site as own_site_module
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
 from pfedgp_core.wire.hello import Hello
-from server.input_scales import off_scale, on_another_scale, two_scales
-from server.membership import common_spec, misfit, outsiders
-from server.roster import Roster
+from server.clients.input_scales import off_scale, on_another_scale, two_scales
+from server.clients.membership import common_spec, misfit, outsiders
+from server.clients.roster import Roster
 from tests.own_sites import OwnGrid, archive, rows_of
 from tests.wire_parts import greets_with
 

@@ -6,7 +6,7 @@ import pytest
 
 from client import own_site as own_site_module
 from pfedgp_core.config import Settings
-from server.roster import Roster
+from server.clients.roster import Roster
 from tests.own_sites import OwnGrid, archive, rows_of
 
 ONE = Settings(min_clients=1, clients_per_round=1, min_results=1, wait_timeout=30.0)
@@ -39,7 +39,7 @@ def test_a_site_may_have_another_name_than_its_key(tmp_path: Path) -> None:
 def test_a_site_cannot_take_the_name_of_another_sites_key(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.roster.BROKEN_RETRY_AFTER", 0.0)
+    monkeypatch.setattr("server.clients.roster.BROKEN_RETRY_AFTER", 0.0)
     grid = OwnGrid({})
     owner = add_keyed(grid, tmp_path, "a", "a")
     roster = Roster(ONE)

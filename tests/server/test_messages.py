@@ -10,8 +10,8 @@ from flwr.app import ConfigRecord, Error, Message, RecordDict
 from flwr.clientapp import ClientApp
 
 from pfedgp_core.config import Settings
-from server.messages import exchange, push, request, request_config
-from server.reply_checks import error_reason
+from server.flower.messages import exchange, push, request, request_config
+from server.flower.reply_checks import error_reason
 from tests.fakegrid import FakeGrid
 
 echo = ClientApp()
@@ -117,7 +117,7 @@ def test_imports_stay_light(module: str, banned: tuple[str, ...]) -> None:
 
 
 def test_a_long_wait_says_for_whom(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr("server.messages.SILENCE", 0.05)
+    monkeypatch.setattr("server.flower.messages.SILENCE", 0.05)
     caplog.set_level(logging.INFO, "pfedgp")
     grid = FakeGrid(echo, 3, lambda q, i, r: None if i == 1 else r)
     exchange(grid, requests(grid), 0.5)

@@ -16,11 +16,11 @@ from flwr.serverapp import Grid
 from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, get_object_tree, no_object_id_recompute
 from flwr.superlink.grid import http_grid
 
-from server import patient_grid
-from server.messages import exchange, request
-from server.object_retry import end_pulls_in_time
-from server.patient_grid import PatientGrid
-from server.reply_checks import error_reason
+from server.flower import grid as patient_grid
+from server.flower.grid import PatientGrid
+from server.flower.messages import exchange, request
+from server.flower.object_retry import end_pulls_in_time
+from server.flower.reply_checks import error_reason
 
 
 class SuperLink:
@@ -126,7 +126,7 @@ def test_objects_that_never_come_end_with_the_exchange_and_cost_their_senders_al
 
 
 def test_a_reply_nobody_set_a_time_for_is_given_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server.object_retry.SMALL_REPLY", 0.2)
+    monkeypatch.setattr("server.flower.object_retry.SMALL_REPLY", 0.2)
     grid = grid_at(SuperLink(missing={1}))
     ids = list(grid.push_messages(requests(1)))
     began = time.monotonic()

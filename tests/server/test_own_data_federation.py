@@ -15,9 +15,9 @@ from pfedgp_core.config import Settings
 from pfedgp_core.data.moments import input_statistics
 from pfedgp_core.errors import ConfigError, RunFailedError
 from pfedgp_core.wire.names import CONFIG, HELLO
-from server import waiting
-from server.model_file import load_model
-from server.roster import Roster
+from server.clients import waiting
+from server.clients.roster import Roster
+from server.run.model_file import load_model
 from tests.fakegrid import Tamper
 from tests.federation_run import QUICK, start
 from tests.own_sites import DIGITS, IMAGES, OwnGrid, archive, image_folder, rows_of, table, vector_archive
@@ -197,7 +197,7 @@ def test_late_joiners_map_to_the_frozen_list_or_are_refused(tmp_path: Path, capl
 def test_a_silent_site_costs_one_timeout_and_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("server.answering.SILENT_GREETING", 0.05)
+    monkeypatch.setattr("server.clients.answering.SILENT_GREETING", 0.05)
     caplog.set_level(logging.INFO, "pfedgp")
     stopped = {"now": False}
 
@@ -206,7 +206,7 @@ def test_a_silent_site_costs_one_timeout_and_comes_back(
 
     grid = Timeline(three_image_sites(tmp_path), swallow)
     # Greetings live at least 0.05 s, and GRACE beyond, so they are short here.
-    monkeypatch.setattr("server.greetings.GRACE", 0.0)
+    monkeypatch.setattr("server.clients.greetings.GRACE", 0.0)
     grid.plan = {
         2: lambda: stopped.update(now=True),
         5: lambda: stopped.update(now=False),
@@ -224,8 +224,8 @@ def test_a_silent_site_costs_one_timeout_and_comes_back(
 def test_the_end_of_a_run_waits_a_while_for_a_site_that_has_just_come_back(
     lost: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.answering.SILENT_GREETING", 0.05)
-    monkeypatch.setattr("server.greetings.GRACE", 0.0)
+    monkeypatch.setattr("server.clients.answering.SILENT_GREETING", 0.05)
+    monkeypatch.setattr("server.clients.greetings.GRACE", 0.0)
     monkeypatch.setattr(waiting, "RETURN_PATIENCE", 20.0 if lost == 2 else 0.3)
     left = {"to lose": 0}
 

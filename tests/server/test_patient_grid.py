@@ -11,8 +11,8 @@ from flwr.supercore.inflatable.inflatable_utils import ObjectPushError
 
 from client.client_app import app
 from pfedgp_core.errors import RunFailedError
-from server import patient_grid
-from server.patient_grid import PatientGrid
+from server.flower import grid as patient_grid
+from server.flower.grid import PatientGrid
 from tests.fakegrid import FakeGrid
 from tests.federation_run import SMALL, federate, start
 

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from pfedgp_core.metrics.classification import MetricSums, metric_sums, summarise
-from server.plots import accuracy_png, reliability_png
+from server.report.plots import accuracy_png, reliability_png
 
 HISTORY = [
     {"round": 1, "validation_accuracy": None, "best": False},

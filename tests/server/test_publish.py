@@ -20,9 +20,9 @@ from pfedgp_core.wire.names import CONFIG, MODEL, MODEL_HASH, ONBOARD, ONBOARDED
 from pfedgp_core.wire.publication import OnboardReply, publication, published_model
 from pfedgp_core.wire.publication import _hash as hash_of
 from server import publish
-from server.messages import pack_vector, request
-from server.model_file import load_model
+from server.flower.messages import pack_vector, request
 from server.publish import take_publish, waiting_settings
+from server.run.model_file import load_model
 from server.server_app import app as server_app
 from tests.fakegrid import FakeGrid, Tamper
 from tests.published_model import save_digits, save_digits_model

@@ -16,7 +16,7 @@ from pfedgp_core.config import GPSettings, Settings
 from pfedgp_core.errors import RunFailedError
 from pfedgp_core.metrics.classification import metric_sums
 from pfedgp_core.wire.names import CONFIG, HELLO
-from server.model_file import load_model
+from server.run.model_file import load_model
 from tests.fakegrid import FakeGrid
 from tests.federation_run import Run, federate, start
 from tests.wire_parts import metrics_in

@@ -11,7 +11,7 @@ from pfedgp_core.errors import DataError
 from pfedgp_core.metrics.classification import metric_sums
 from pfedgp_core.metrics.regression import LEVELS, RegressionSums, regression_sums
 from pfedgp_core.wire.replies import EvaluateReply
-from server.plots import coverage_png, rmse_png
+from server.report.plots import coverage_png, rmse_png
 from server.task_report import CLASSIFICATION, REGRESSION, task_report
 
 SUMS = regression_sums([1.0, 2.0, 4.0], [0.5, 0.5, 1.0], [1.2, 1.0, 4.5], 2.0, 1.5)

@@ -7,8 +7,8 @@ import pytest
 from pfedgp_core.errors import ArtefactError, ConfigError
 from pfedgp_core.learning.privacy import spent
 from pfedgp_core.wire.names import TRAIN
-from server import releases
-from server.releases import Releases
+from server.run import releases
+from server.run.releases import Releases
 from tests.federation_run import federate, resume
 from tests.killed import at_message, killed
 from tests.uninterrupted import SETTINGS, without_pictures

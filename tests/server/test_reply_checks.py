@@ -14,8 +14,8 @@ from pfedgp_core.wire import layout as wire
 from pfedgp_core.wire.hello import Hello
 from pfedgp_core.wire.names import ARRAYS, CONFIG, SHARED, TRAIN
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
-from server.messages import pack_vector, request, request_config
-from server.reply_checks import CLASSES_LIMIT, read_evaluate_reply, read_hello, read_train_reply
+from server.flower.messages import pack_vector, request, request_config
+from server.flower.reply_checks import CLASSES_LIMIT, read_evaluate_reply, read_hello, read_train_reply
 from tests.wire_parts import put_vector
 
 VECTOR = np.arange(6, dtype=np.float32)

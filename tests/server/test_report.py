@@ -20,12 +20,12 @@ from pfedgp.cli import main
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError
 from pfedgp_core.metrics.classification import TEMPERATURE_GRID, MetricSums, metric_sums
-from server.artefacts import RunFolder
-from server.report.drawing import DARK, LIGHT, Drawing
-from server.report.figures import over_rounds, reliability
-from server.report.run_files import read_run, worst_first
-from server.report.writer import write_report
-from server.settings_file import dump_settings
+from server.report.html.drawing import DARK, LIGHT, Drawing
+from server.report.html.figures import over_rounds, reliability
+from server.report.html.run_files import read_run, worst_first
+from server.report.html.writer import write_report
+from server.run.artefacts import RunFolder
+from server.run.settings import dump_settings
 
 EVIL = "<script>alert(1)</script>\"' & ward $x_3$"
 VOID = {"meta", "link", "br"}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from server.report.drawing import DARK, LIGHT
-from server.report.writer import write_report
+from server.report.html.drawing import DARK, LIGHT
+from server.report.html.writer import write_report
 from tests.server.test_report import EVIL, classification_run
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pfedgp_core.config import Settings
-from server.reporting import ConsoleReporter
+from server.report.console import ConsoleReporter
 
 RECORD: dict[str, Any] = {
     "round": 5,

@@ -17,8 +17,8 @@ import server.federation
 import server.strategy
 from pfedgp_core.errors import ArtefactError, ConfigError
 from pfedgp_core.wire.names import EVALUATE, TRAIN
-from server.resume import Resumable
-from server.run_lock import RunLock, is_locked
+from server.run.claim import RunLock, is_locked
+from server.run.resume import Resumable
 from tests.fakegrid import FakeGrid, Tamper
 from tests.federation_run import Run, federate, resume
 from tests.killed import at_call, at_message, dies_at_file, dies_at_step, finished, half_a_line, killed
@@ -173,7 +173,7 @@ def test_a_run_that_still_runs_is_left_alone_until_its_process_is_dead(tmp_path:
     out = tmp_path / "run"
     killed(lambda: federate(SETTINGS, out, at_message(TRAIN, 3)))
     assert not is_locked(out)
-    holds = "import sys, time; from pathlib import Path; from server.run_lock import RunLock\n"
+    holds = "import sys, time; from pathlib import Path; from server.run.claim import RunLock\n"
     holds += "lock = RunLock(Path(sys.argv[1])); print('held', flush=True); time.sleep(600)"
     with subprocess.Popen([sys.executable, "-c", holds, str(out)], stdout=subprocess.PIPE) as process:
         try:

@@ -11,9 +11,9 @@ from client.client_app import app
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
 from pfedgp_core.wire.names import CONFIG
-from server import roster as roster_module
-from server import waiting
-from server.roster import Roster
+from server.clients import roster as roster_module
+from server.clients import waiting
+from server.clients.roster import Roster
 from tests.fakegrid import FakeGrid
 from tests.federation_run import SMALL, Run, start
 from tests.wire_parts import greets_with

@@ -12,7 +12,7 @@ from flwr.app import Message
 from pfedgp_core.metrics.calibration import prudent_temperature
 from pfedgp_core.metrics.classification import MetricSums, summarise
 from pfedgp_core.wire.names import CONFIG, SPLIT
-from server.model_file import load_model, save_model
+from server.run.model_file import load_model, save_model
 from tests.fakegrid import Tamper
 from tests.federation_run import SMALL, Run, federate, resume
 from tests.wire_parts import metrics_in, metrics_of

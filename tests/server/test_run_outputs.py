@@ -11,11 +11,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, RunFailedError
-from server.outputs import Outputs
-from server.prometheus_file import PrometheusFile
-from server.reporters import Guarded, Reporter, client_measures, pooled_measures
-from server.settings_file import read_settings_file
-from server.tensorboard_log import TensorBoardLog
+from server.report.prometheus import PrometheusFile
+from server.report.reporters import Guarded, Reporter, client_measures, pooled_measures
+from server.report.tensorboard import TensorBoardLog
+from server.run.outputs import Outputs
+from server.run.settings import read_settings_file
 from tests.federation_run import SMALL, Run, federate
 
 RECORD: dict[str, Any] = {
@@ -194,7 +194,7 @@ def test_a_report_that_fails_costs_no_run(
     def broken(*arguments: Any) -> str:
         raise ZeroDivisionError("no page")
 
-    monkeypatch.setattr("server.report.writer.page", broken)
+    monkeypatch.setattr("server.report.html.writer.page", broken)
     run = federate(SMALL.replace(rounds=1), tmp_path / "run")
     assert run.summary["status"] == "completed" and not (run.path / "report.html").exists()
     assert "Without the HTML report from here on (ZeroDivisionError: no page)." in caplog.text

@@ -11,10 +11,10 @@ from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
 from pfedgp_core.wire.names import CONFIG, TRAIN
 from pfedgp_core.wire.replies import TrainReply
-from server.messages import pack_vector, request, request_config
-from server.patient_grid import PatientGrid
-from server.reply_checks import read_train_reply
-from server.unreadable import UNREADABLE, spare_unreadable_replies
+from server.flower.grid import PatientGrid
+from server.flower.messages import pack_vector, request, request_config
+from server.flower.reply_checks import read_train_reply
+from server.flower.unreadable import UNREADABLE, spare_unreadable_replies
 
 VECTOR = np.arange(6, dtype=np.float32)
 

@@ -11,7 +11,7 @@
 ``clients.csv``, ``summary.json``
     Results per client and of the whole federation.
 ``checkpoints/``
-    The state after each of the last three rounds, from which ``pfedgp resume`` goes on (`server.checkpoint`).
+    The state after each of the last three rounds, from which ``pfedgp resume`` goes on (`server.run.checkpoint`).
 ``releases.jsonl``
     With differential privacy: who was asked for an update, round by round.
 ``onboarded.json``
@@ -36,11 +36,11 @@ import numpy as np
 from pfedgp_core.config import Settings
 from pfedgp_core.metrics.classification import MetricSums
 from pfedgp_core.metrics.regression import RegressionSums
-from server.files import append_line, explained, write_new, write_whole
-from server.json_text import to_json
-from server.model_file import holds_model, remove_model, save_model
-from server.new_folder import refuse_used, used
-from server.run_config import config_text
+from server.run.files import append_line, explained, write_new, write_whole
+from server.run.json_text import to_json
+from server.run.model_file import holds_model, remove_model, save_model
+from server.run.new_folder import refuse_used, used
+from server.run.run_config import config_text
 
 __all__ = ["CLIENT_COLUMNS", "RunFolder"]
 
@@ -175,7 +175,7 @@ class RunFolder:
         pair = ("rmse", "coverage") if isinstance(sums, RegressionSums) else ("accuracy", "reliability")
         for name, shown in zip(pair, (history, sums), strict=True):
             try:
-                from server import plots
+                from server.report import plots
 
                 write_whole(self.path / f"{name}.png", getattr(plots, f"{name}_png")(shown))
             except Exception as error:

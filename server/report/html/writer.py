@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp_core.errors import ArtefactError
-from server.files import explained, write_whole
-from server.report.drawing import Drawing
-from server.report.figures import confusion_map, reliability, reliability_grid
-from server.report.page import page, round_figures
-from server.report.run_files import RunFiles, read_run, worst_first
-from server.reporters import Reporter
+from server.report.html.drawing import Drawing
+from server.report.html.figures import confusion_map, reliability, reliability_grid
+from server.report.html.page import page, round_figures
+from server.report.html.run_files import RunFiles, read_run, worst_first
+from server.report.reporters import Reporter
+from server.run.files import explained, write_whole
 
 __all__ = ["ReportWriter", "write_report"]
 

@@ -14,7 +14,7 @@ from typing import Any
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError
 from pfedgp_core.learning.privacy import require_accountant, spent
-from server.files import append_line, explained, truncate_lines
+from server.run.files import append_line, explained, truncate_lines
 
 __all__ = ["Releases"]
 

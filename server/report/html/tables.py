@@ -7,8 +7,8 @@ from typing import Any
 
 from pfedgp_core.config import Settings
 from pfedgp_core.metrics.classification import summarise
-from server.report.run_files import Calibration, Row, as_number, worst_first
-from server.wording import MISSING, measure, number, percent, title
+from server.report.html.run_files import Calibration, Row, as_number, worst_first
+from server.report.wording import MISSING, measure, number, percent, title
 
 __all__ = ["certificate_table", "client_table", "confusion_table", "settings_table", "temperature_table", "value_table"]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp_core.errors import ArtefactError, ConfigError
-from server.files import write_whole
-from server.model_file import load_model
-from server.report.run_files import read_run
+from server.report.html.run_files import read_run
+from server.run.files import write_whole
+from server.run.model_file import load_model
 
 __all__ = ["add_certificates"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp_core.errors import ConfigError
-from server.reporters import Guarded, Reporter
+from server.report.reporters import Guarded, Reporter
 
 __all__ = ["Outputs", "take_path"]
 
@@ -69,7 +69,7 @@ class Outputs:
             What is wrong, in one sentence.
         """
         if self.tensorboard:
-            from server.tensorboard_log import require_tensorboard
+            from server.report.tensorboard import require_tensorboard
 
             require_tensorboard()
             if _path(self.tensorboard).is_file():
@@ -80,10 +80,10 @@ class Outputs:
     def reporters(self) -> list[Reporter]:
         """Return who listens to the run. The console is last, so that the path of the run is its last line."""
         # Here and not above: the command line reads these choices before it needs any of this.
-        from server.prometheus_file import PrometheusFile
-        from server.report.writer import ReportWriter
-        from server.reporting import ConsoleReporter
-        from server.tensorboard_log import TensorBoardLog
+        from server.report.console import ConsoleReporter
+        from server.report.html.writer import ReportWriter
+        from server.report.prometheus import PrometheusFile
+        from server.report.tensorboard import TensorBoardLog
 
         listeners: list[Reporter] = [Guarded(ReportWriter(), "the HTML report")]
         if self.tensorboard:

@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 from pfedgp_core.errors import ArtefactError
-from server.files import explained, is_partial
-from server.run_lock import LOCK_FILE
+from server.run.claim import LOCK_FILE
+from server.run.files import explained, is_partial
 
 __all__ = ["check_new_folder", "refuse_used", "used"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 
 from pfedgp_core.errors import ArtefactError
-from server.files import explained
+from server.run.files import explained
 
 __all__ = ["LOCK_FILE", "RunLock", "is_locked"]
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 
 from flwr.serverapp import Grid
 
-from server.client_record import Client
+from server.clients.record import Client
 
 __all__ = ["KeyNames"]
 

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 
-from server.report.drawing import DARK, LIGHT
+from server.report.html.drawing import DARK, LIGHT
 
 __all__ = ["CSS", "POLICY", "SCRIPT"]
 

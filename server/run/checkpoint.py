@@ -21,7 +21,7 @@ from safetensors.numpy import save as to_safetensors
 from pfedgp_core.config import Settings
 from pfedgp_core.data.spec import DataSpec
 from pfedgp_core.errors import ArtefactError, NonFiniteError, PFedGPError
-from server.files import explained, is_partial, write_whole
+from server.run.files import explained, is_partial, write_whole
 
 __all__ = ["CHECKPOINTS", "Checkpoint", "Model", "newest_checkpoint", "sweep_partial", "write_checkpoint"]
 

@@ -9,7 +9,7 @@ from flwr.app import ConfigRecord, Message
 from flwr.serverapp import Grid
 
 from pfedgp_core.wire.names import HELLO
-from server.messages import push, request
+from server.flower.messages import push, request
 
 __all__ = ["Greetings"]
 

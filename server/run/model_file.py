@@ -17,8 +17,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_safetensors
 
 from pfedgp_core.errors import ArtefactError, NonFiniteError
-from server.files import explained, write_whole
-from server.json_text import to_json
+from server.run.files import explained, write_whole
+from server.run.json_text import to_json
 
 __all__ = ["MODEL_KEY", "holds_model", "load_model", "remove_model", "save_model"]
 

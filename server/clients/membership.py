@@ -17,7 +17,7 @@ from pfedgp_core.data.own.samples import shape_text
 from pfedgp_core.data.spec import LARGEST_SHAPE, DataSpec, class_list, parse_shape, pooled_moments, union_of_classes
 from pfedgp_core.errors import DataError, RunFailedError
 from pfedgp_core.wire.hello import Hello
-from server.input_scales import HOPELESS_SCALE, impossible_moments, off_scale, on_another_scale, trusted_counts
+from server.clients.input_scales import HOPELESS_SCALE, impossible_moments, off_scale, on_another_scale, trusted_counts
 
 __all__ = ["as_member", "common_spec", "difference", "misfit", "outsiders"]
 

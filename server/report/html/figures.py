@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from pfedgp_core.metrics.classification import MetricSums, calibration_curve, summarise
-from server.report.drawing import Drawing
-from server.wording import is_share, measure, number, percent, shortened
+from server.report.html.drawing import Drawing
+from server.report.wording import is_share, measure, number, percent, shortened
 
 __all__ = ["confusion_map", "over_rounds", "reliability", "reliability_grid", "small_reliability"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError
-from server.json_text import to_json
-from server.settings_file import dump_settings
+from server.run.json_text import to_json
+from server.run.settings import dump_settings
 
 __all__ = ["config_text", "read_origin"]
 

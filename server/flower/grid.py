@@ -9,8 +9,8 @@ from flwr.app import Message
 from flwr.serverapp import Grid
 
 from pfedgp_core.errors import PFedGPError, RunFailedError
-from server.object_retry import end_pulls_in_time
-from server.unreadable import spare_unreadable_replies
+from server.flower.object_retry import end_pulls_in_time
+from server.flower.unreadable import spare_unreadable_replies
 
 __all__ = ["GIVE_UP_AFTER", "LOG_INTERVAL", "PatientGrid"]
 

@@ -5,11 +5,11 @@ from html import escape
 from typing import Any
 
 from pfedgp_core.metrics.classification import summarise
-from server.report.drawing import Drawing
-from server.report.figures import confusion_map, over_rounds, reliability, small_reliability
-from server.report.run_files import RunFiles, worst_first
-from server.report.style import CSS, POLICY, SCRIPT
-from server.report.tables import (
+from server.report.html.drawing import Drawing
+from server.report.html.figures import confusion_map, over_rounds, reliability, small_reliability
+from server.report.html.run_files import RunFiles, worst_first
+from server.report.html.style import CSS, POLICY, SCRIPT
+from server.report.html.tables import (
     MOST_CLASSES,
     certificate_table,
     client_table,
@@ -18,7 +18,7 @@ from server.report.tables import (
     temperature_table,
     value_table,
 )
-from server.wording import MISSING, doubt_of, duration, measure, number, percent, size, title
+from server.report.wording import MISSING, doubt_of, duration, measure, number, percent, size, title
 
 __all__ = ["MOST_DIAGRAMS", "page", "round_figures"]
 

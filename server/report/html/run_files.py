@@ -12,7 +12,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
 from pfedgp_core.metrics.calibration import Confusion
 from pfedgp_core.metrics.classification import MetricSums
-from server.settings_file import read_settings_file
+from server.run.settings import read_settings_file
 
 __all__ = ["Calibration", "RunFiles", "read_run", "worst_first"]
 
@@ -33,7 +33,7 @@ class Calibration:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Calibration":
-        """Read what `server.calibration` made; raises KeyError, TypeError, ValueError or DataError otherwise."""
+        """Read what `server.run_calibration` made; raises KeyError, TypeError, ValueError or DataError otherwise."""
         read = MetricSums.from_dict
         return cls(
             read(content["pooled"]),

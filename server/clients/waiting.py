@@ -8,10 +8,10 @@ from flwr.serverapp import Grid
 
 from pfedgp_core.data.own.samples import few
 from pfedgp_core.errors import RunFailedError
-from server.messages import Poll
+from server.flower.messages import Poll
 
 if TYPE_CHECKING:
-    from server.roster import Roster
+    from server.clients.roster import Roster
 
 __all__ = [
     "BROKEN_PATIENCE",

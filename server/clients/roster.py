@@ -12,16 +12,16 @@ from pfedgp_core.data.own.samples import counted
 from pfedgp_core.data.spec import DataSpec, class_list, parse_shape
 from pfedgp_core.errors import DataError, RunFailedError
 from pfedgp_core.wire.hello import Hello
-from server.answering import Answering
-from server.client_record import NOWHERE, Client
-from server.greetings import Greetings
-from server.input_scales import off_scale, two_scales
-from server.key_names import KeyNames
-from server.membership import as_member, common_spec, difference, misfit, outsiders
-from server.messages import request_config
-from server.reply_checks import read_hello
-from server.similar_classes import similar_classes
-from server.waiting import wait_for_clients
+from server.clients.answering import Answering
+from server.clients.greetings import Greetings
+from server.clients.input_scales import off_scale, two_scales
+from server.clients.key_names import KeyNames
+from server.clients.membership import as_member, common_spec, difference, misfit, outsiders
+from server.clients.record import NOWHERE, Client
+from server.clients.similar_classes import similar_classes
+from server.clients.waiting import wait_for_clients
+from server.flower.messages import request_config
+from server.flower.reply_checks import read_hello
 
 __all__ = ["Client", "Roster"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError
-from server.reporters import Reporter, client_measures, pooled_measures
+from server.report.reporters import Reporter, client_measures, pooled_measures
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter

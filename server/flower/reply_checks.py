@@ -18,7 +18,7 @@ from pfedgp_core.wire.layout import unpack, unpack_vector
 from pfedgp_core.wire.names import ARRAYS, CONFIG, OK, SHARED
 from pfedgp_core.wire.publication import OnboardReply
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply, riding_evaluation
-from server.unreadable import UNREADABLE
+from server.flower.unreadable import UNREADABLE
 
 __all__ = [
     "Accepted",

@@ -8,8 +8,8 @@ from statistics import median
 from typing import Any, TextIO
 
 from pfedgp_core.config import Settings
-from server.reporters import Reporter
-from server.wording import doubt_of, duration, number, percent, shortened, size
+from server.report.reporters import Reporter
+from server.report.wording import doubt_of, duration, number, percent, shortened, size
 
 __all__ = ["ConsoleReporter"]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, ConfigError
-from server.checkpoint import Checkpoint, newest_checkpoint
-from server.run_config import read_origin
-from server.settings_file import read_settings_file
+from server.run.checkpoint import Checkpoint, newest_checkpoint
+from server.run.run_config import read_origin
+from server.run.settings import read_settings_file
 
 __all__ = ["RESUME", "Resumable", "refuse_changes"]
 

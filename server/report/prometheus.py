@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp_core.config import Settings
-from server.files import write_whole
-from server.reporters import Reporter, client_measures, pooled_measures
-from server.wording import title
+from server.report.reporters import Reporter, client_measures, pooled_measures
+from server.report.wording import title
+from server.run.files import write_whole
 
 __all__ = ["PrometheusFile"]
 

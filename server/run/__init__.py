@@ -1,0 +1,1 @@
+"""The folder of a run: artefacts, checkpoints, models, settings, and who may write it."""
