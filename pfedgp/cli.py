@@ -18,8 +18,8 @@ from contextlib import suppress
 from typing import NamedTuple, NoReturn
 
 from pfedgp import __version__
-from pfedgp.operator.called_as import shown
-from pfedgp.stop_signals import exit_code, ignore_stop_signals
+from pfedgp.processes.called_as import shown
+from pfedgp.processes.signals import exit_code, ignore_stop_signals
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError, PFedGPError
 
 __all__ = ["main"]
@@ -42,7 +42,7 @@ VERBS = {
         "pfedgp simulate --dataset digits --clients 20 --rounds 60 --seed 1 --set gp.sweeps=10",
     ),
     "deploy-local": Verb(
-        "pfedgp.deploy_local",
+        "pfedgp.commands.deploy_local",
         "run the same app as separate Flower processes that talk gRPC on this machine",
         "pfedgp deploy-local --sites 3 --rounds 5",
     ),
@@ -92,7 +92,7 @@ VERBS = {
         "pfedgp report out/digits-full-20260101-120000 --out report.html",
     ),
     "verify": Verb(
-        "pfedgp.verify",
+        "pfedgp.commands.verify",
         "compare what this installation computes with reference values",
         "pfedgp verify tests/golden/golden_public.json --topic pg",
     ),

@@ -19,7 +19,7 @@ from server.run.settings import dump_settings, read_settings_file
 
 
 class Runs(list[tuple[Settings, Path, int | None]]):
-    """Stands for ``pfedgp.simulate``; keeps what it was called with."""
+    """Stands for ``pfedgp.local.simulation``; keeps what it was called with."""
 
     outcome: Any = None
     outputs: Outputs | None = None
@@ -41,9 +41,9 @@ def tracebacks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tracebacks: Path) -> Runs:
-    module, runs = types.ModuleType("pfedgp.simulate"), Runs()
+    module, runs = types.ModuleType("pfedgp.local.simulation"), Runs()
     module.run_simulation = runs.run_simulation  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "pfedgp.simulate", module)
+    monkeypatch.setitem(sys.modules, "pfedgp.local.simulation", module)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tempfile.tempdir", str(tracebacks))
     monkeypatch.delenv("PFEDGP_DEBUG", raising=False)

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pfedgp import linux
 from pfedgp.cli import main
 from pfedgp.doctor import local
 from pfedgp.doctor.clock import AHEAD_LIMIT, BEHIND_LIMIT, clock_offset, duration
@@ -18,6 +17,7 @@ from pfedgp.doctor.problem import Check, Problem, checked
 from pfedgp.doctor.server import check_server
 from pfedgp.operator.certificates import issue
 from pfedgp.operator.state import StateFolder
+from pfedgp.processes import linux
 from pfedgp_core.errors import DataError
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pfedgp import verify
+from pfedgp.commands import verify
 from pfedgp.verification.compare import compare
 from pfedgp.verification.format import Assert, NotUnderstood
 from pfedgp.verification.naming import canonical, head, parameters

@@ -32,7 +32,7 @@ def main(args: argparse.Namespace) -> int:
         if out.suffix.lower() not in (".html", ".htm"):
             raise ArtefactError(f"A report is HTML, and {args.out} is not named so: give a name that ends in .html.")
 
-    from pfedgp.operator.called_as import shown
+    from pfedgp.processes.called_as import shown
     from server.report.html.certificates import add_certificates
     from server.report.html.writer import write_report
 

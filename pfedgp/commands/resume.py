@@ -45,7 +45,7 @@ def main(args: argparse.Namespace) -> int:
             "--state, --control and --ca belong to deployments, and this run was simulated: leave them out."
         )
 
-    from pfedgp.simulate import run_simulation
+    from pfedgp.local.simulation import run_simulation
 
     workers = read_workers(args.workers)
     try:

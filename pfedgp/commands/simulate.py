@@ -65,7 +65,7 @@ def main(args: argparse.Namespace) -> int:
     outputs.check()
     check(settings, folder)
 
-    from pfedgp.simulate import run_simulation
+    from pfedgp.local.simulation import run_simulation
 
     try:
         summary = run_simulation(settings, folder, workers=workers, outputs=outputs)

@@ -33,8 +33,8 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _stop_run(args: argparse.Namespace) -> int:
-    from pfedgp.operator.called_as import shown
     from pfedgp.operator.connection import find_target, state_of
+    from pfedgp.processes.called_as import shown
 
     if not (args.state or args.control or args.ca):
         args.state = state_of(Path(args.run))

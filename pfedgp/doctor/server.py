@@ -13,14 +13,14 @@ from pfedgp.doctor.problem import Check, Deadline, Problem, checked
 from pfedgp.doctor.reach import Address, parse_address
 from pfedgp.doctor.site import check_connection
 from pfedgp.doctor.tls import NEW_CERTIFICATE, served_certificate
-from pfedgp.linux import clock_is_synchronised, is_alive, listening_on
 from pfedgp.operator.addresses import is_loopback, reachable_as
-from pfedgp.operator.called_as import control_is_internal
 from pfedgp.operator.certificates import read_certificate, subject_names
 from pfedgp.operator.control import Control, Node
 from pfedgp.operator.server_checks import check_certificates
 from pfedgp.operator.sites import read_public_key
 from pfedgp.operator.state import StateFolder
+from pfedgp.processes.called_as import control_is_internal
+from pfedgp.processes.linux import clock_is_synchronised, is_alive, listening_on
 from pfedgp_core.errors import ConfigError, PFedGPError
 from pfedgp_core.wire.versions import software_versions
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pfedgp.operator.addresses import parse_address
-from pfedgp.operator.called_as import called_as
 from pfedgp.operator.state import StateFolder, default_state
+from pfedgp.processes.called_as import called_as
 from pfedgp_core.errors import ConfigError, RunFailedError
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from flwr.supercore.control import ControlHttpClient
 from flwr.supercore.error import FlowerError
 from flwr.supercore.interceptors.http import RuntimeVersionHttpInterceptor
 
-from pfedgp.operator.called_as import called_as
+from pfedgp.processes.called_as import called_as
 from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
 
 __all__ = ["Control", "Node", "Run", "UnreachableError"]

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pfedgp.operator.called_as import shown
 from pfedgp.operator.certificates import read_certificate
 from pfedgp.operator.connection import Target
 from pfedgp.operator.control import Control, Node, Run
+from pfedgp.processes.called_as import shown
 from pfedgp_core.errors import PFedGPError
 
 __all__ = ["overview", "printed"]

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp.operator.app_bundle import build_bundle
-from pfedgp.operator.called_as import shown
 from pfedgp.operator.connection import Target, find_target
 from pfedgp.operator.control import Control, Run
 from pfedgp.operator.follow import UnfinishedError, follow
-from pfedgp.stop_signals import exit_code, interrupted
+from pfedgp.processes.called_as import shown
+from pfedgp.processes.signals import exit_code, interrupted
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
 from server.run.claim import is_locked

@@ -9,9 +9,9 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 
 from pfedgp.operator.addresses import is_loopback, join
-from pfedgp.operator.called_as import control_is_internal
 from pfedgp.operator.certificates import read_certificate, subject_names
 from pfedgp.operator.state import is_network_file_system
+from pfedgp.processes.called_as import control_is_internal
 from pfedgp_core.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pfedgp.linux import listens
+from pfedgp.local.simulation import QUIET
 from pfedgp.operator.addresses import check_free, is_open, join, reachable_as
-from pfedgp.operator.called_as import called_as, shown
 from pfedgp.operator.certificates import read_certificate
 from pfedgp.operator.control import Control
 from pfedgp.operator.database import GRACE, damage, make_database
@@ -20,8 +19,9 @@ from pfedgp.operator.server_checks import check_certificates, check_control_name
 from pfedgp.operator.sites import SiteWatch
 from pfedgp.operator.state import StateFolder
 from pfedgp.operator.supervisor import Program, Supervisor
-from pfedgp.simulate import QUIET
-from pfedgp.stop_signals import on_stop_signal
+from pfedgp.processes.called_as import called_as, shown
+from pfedgp.processes.linux import listens
+from pfedgp.processes.signals import on_stop_signal
 from pfedgp_core.errors import ConfigError, RunFailedError
 from pfedgp_core.wire.versions import software_versions
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pfedgp.site.parent import ends_with_this_process
+from pfedgp.processes.parent import ends_with_this_process
 from pfedgp_core.errors import RunFailedError
 
 __all__ = ["Program", "Supervisor"]

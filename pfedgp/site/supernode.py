@@ -12,9 +12,9 @@ import sys
 import threading
 from typing import Any
 
-from pfedgp.local_processes import flower_program, free_ports
+from pfedgp.local.processes import flower_program, free_ports
+from pfedgp.processes.parent import end_with_parent
 from pfedgp.site.flower_waits import fast_rounds_unsupported, shorten_waits
-from pfedgp.site.parent import end_with_parent
 from pfedgp.site.plan import APP, APP_ID, SitePlan
 
 __all__ = ["main"]

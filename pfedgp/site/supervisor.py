@@ -15,11 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pfedgp.processes.signals import STOP_OR_HANGUP, on_stop_signal
 from pfedgp.site import flower_log
 from pfedgp.site.plan import SitePlan
 from pfedgp.site.state_folder import StateFolder
 from pfedgp.site.supernode_process import Heard, SuperNodeProcess
-from pfedgp.stop_signals import STOP_OR_HANGUP, on_stop_signal
 from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
 
 if TYPE_CHECKING:

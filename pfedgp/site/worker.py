@@ -15,8 +15,8 @@ from flwr.clientapp import ClientApp
 from flwr.common.constant import ErrorCode
 from flwr.supercore.task_identity import TaskIdentity
 
+from pfedgp.processes.parent import end_with_parent
 from pfedgp.site.frames import receive, send
-from pfedgp.site.parent import end_with_parent
 
 __all__ = ["READY", "answer", "main"]
 

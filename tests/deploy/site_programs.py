@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pfedgp.local_processes import LocalFlower, write_app
+from pfedgp.local.processes import LocalFlower, write_app
 from pfedgp_core.config import Settings
 from tests.deploy.program import PROGRAM, wait_for
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pfedgp.cli import main
-from pfedgp.local_processes import free_ports
+from pfedgp.local.processes import free_ports
 from pfedgp.operator.certificates import issue
 from tests.deploy.deployment import Deployment
 from tests.deploy.mis_setups import Authority, listening, over_tls, silent, strangers_key

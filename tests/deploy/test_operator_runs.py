@@ -14,7 +14,7 @@ from pfedgp.operator import connection, follow, runs
 from pfedgp.operator.connection import Target
 from pfedgp.operator.control import Control, Node, Run, UnreachableError
 from pfedgp.operator.state import StateFolder
-from pfedgp.stop_signals import STOP_SIGNALS
+from pfedgp.processes.signals import STOP_SIGNALS
 from server.run.claim import RunLock
 from tests.federation_run import SMALL, federate
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pfedgp.local_processes import LocalFlower, free_ports
+from pfedgp.local.processes import LocalFlower, free_ports
 from pfedgp.operator.addresses import is_open
 from pfedgp_core.site.saved import SavedSite
 from tests.deploy.program import wait_for

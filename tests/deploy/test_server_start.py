@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from pfedgp.linux import listens
-from pfedgp.local_processes import free_ports
+from pfedgp.local.processes import free_ports
 from pfedgp.operator import certificates, superlink
 from pfedgp.operator.database import damage, make_database
 from pfedgp.operator.state import StateFolder
 from pfedgp.operator.superlink import Server
 from pfedgp.operator.supervisor import Program, Supervisor
+from pfedgp.processes.linux import listens
 from pfedgp_core.errors import RunFailedError
 from tests.deploy.deployment import Deployment
 

@@ -10,15 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from pfedgp import cli, local_processes
-from pfedgp.local_processes import LocalFlower
-from pfedgp.stop_signals import STOP_OR_HANGUP, STOP_SIGNALS, TerminatedError, interrupted, on_stop_signal
+from pfedgp import cli
+from pfedgp.local import processes as local_processes
+from pfedgp.local.processes import LocalFlower
+from pfedgp.processes.signals import STOP_OR_HANGUP, STOP_SIGNALS, TerminatedError, interrupted, on_stop_signal
 from tests.deploy.namespaces import Host
 from tests.deploy.program import Program, children, is_alive, wait_for
 
 SLOW_END = """
 import threading, time
-from pfedgp.stop_signals import on_stop_signal
+from pfedgp.processes.signals import on_stop_signal
 
 stopped = threading.Event()
 with on_stop_signal(lambda number: stopped.set()):
@@ -191,7 +192,7 @@ def test_no_signal_cuts_the_end_of_the_processes_short(
 STARTS_AND_WAITS = """
 import sys, time
 from pathlib import Path
-from pfedgp.local_processes import LocalFlower
+from pfedgp.local.processes import LocalFlower
 
 flower = LocalFlower(Path(sys.argv[1]))
 flower._start("superlink", sys.executable, "-c", "import time; time.sleep(600)")

@@ -107,7 +107,7 @@ def test_only_type_names_of_client_errors_are_shown(error: Error, reason: str) -
         ("server.server_app", ("torchvision", "matplotlib", "ray", "PIL")),
         ("client.client_app", ("torchvision", "matplotlib", "ray", "server")),
         ("pfedgp_core.wire.replies", ("flwr", "client", "server", "pfedgp")),
-        ("pfedgp.simulate", ("flwr", "ray", "server", "torchvision")),
+        ("pfedgp.local.simulation", ("flwr", "ray", "server", "torchvision")),
     ],
 )
 def test_imports_stay_light(module: str, banned: tuple[str, ...]) -> None:

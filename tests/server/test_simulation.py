@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pfedgp.simulate import run_simulation
+from pfedgp.local.simulation import run_simulation
 from pfedgp_core.errors import ConfigError, RunFailedError
 from tests.federation_run import SMALL, Run, federate
 

@@ -14,10 +14,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from pfedgp.local.simulation import QUIET
 from pfedgp.operator.app_bundle import app_files
-from pfedgp.simulate import QUIET
-from pfedgp.site.parent import ends_with_this_process
-from pfedgp.stop_signals import on_stop_signal
+from pfedgp.processes.parent import ends_with_this_process
+from pfedgp.processes.signals import on_stop_signal
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pfedgp.stop_signals import StopSignals, interrupted
+from pfedgp.processes.signals import StopSignals, interrupted
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
 
@@ -73,7 +73,7 @@ def run_simulation(
     PFedGPError
         The run failed; the text says why. After an unexpected error, ``error.log`` holds the traceback.
     KeyboardInterrupt
-        Ctrl-C or SIGTERM came (see ``pfedgp.stop_signals``); the run can be resumed.
+        Ctrl-C or SIGTERM came (see ``pfedgp.processes.signals``); the run can be resumed.
     """
     workers = workers if workers is not None else os.cpu_count() or 1
     if workers < 1:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp.commands.simulate import add_assignments, check, collect_settings, run_folder
-from pfedgp.local_processes import LocalFlower, write_app
-from pfedgp.stop_signals import interrupted
+from pfedgp.local.processes import LocalFlower, write_app
+from pfedgp.processes.signals import interrupted
 from pfedgp_core.config import Settings
 from pfedgp_core.data.datasets import load_dataset
 from pfedgp_core.errors import ConfigError, RunFailedError

@@ -1,0 +1,1 @@
+"""Processes: signals, parents, ports, and the names under which an operator calls them."""
