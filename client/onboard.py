@@ -8,12 +8,13 @@ import numpy as np
 
 from pfedgp_core.data.own.class_ids import to_split
 from pfedgp_core.data.own.reader import read_samples, split_paths
-from pfedgp_core.data.own.samples import Samples, counted, few
+from pfedgp_core.data.own.samples import Samples
 from pfedgp_core.data.samples import Split
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
 from pfedgp_core.site.samples import SiteSamples, digest_of, sample_digests
 from pfedgp_core.site.saved import SavedSite, is_site
 from pfedgp_core.site.trained_model import TrainedModel
+from pfedgp_core.words import counted, few
 
 __all__ = ["Onboarding", "Outcome"]
 

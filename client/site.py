@@ -12,13 +12,13 @@ from client.own_site import OwnSite, Source, own_site
 from pfedgp_core.config import Settings
 from pfedgp_core.data.datasets import ClientData, TensorSplit
 from pfedgp_core.data.own.class_ids import map_classes
-from pfedgp_core.data.own.samples import shape_text
 from pfedgp_core.data.simulated import simulated_client, simulated_partition
 from pfedgp_core.data.spec import DataSpec, class_list
 from pfedgp_core.devices import choose_device
 from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.wire.hello import Hello
 from pfedgp_core.wire.versions import software_versions
+from pfedgp_core.words import shape_text
 
 __all__ = ["Site", "greeting", "load_site"]
 

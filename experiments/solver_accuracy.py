@@ -20,7 +20,8 @@ from pfedgp_core.data.datasets import load_dataset
 from pfedgp_core.data.samples import Split, normalised
 from pfedgp_core.gp.full import FullGP
 from pfedgp_core.gp.links import node_log_probabilities
-from pfedgp_core.kernels.base import make_kernel, unit_sphere
+from pfedgp_core.kernels.base import unit_sphere
+from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.model.features import compute_features
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.numerics.streams import Stream

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from pfedgp_core.errors import ConfigError
+from pfedgp_core.registry import KERNELS, choices
 from pfedgp_core.setting import Value, check, default_of, kebab, setting
 
 __all__ = ["GPSettings", "Settings", "describe", "parse_assignment"]
@@ -21,9 +22,7 @@ __all__ = ["GPSettings", "Settings", "describe", "parse_assignment"]
 class GPSettings:
     """The Gaussian process at a tree node (keys ``gp.*``)."""
 
-    kernel: str = setting(
-        "rbf", "kernel on the features", choices=("rbf", "matern12", "matern32", "matern52", "linear")
-    )
+    kernel: str = setting("rbf", "kernel on the features", choices=choices(KERNELS))
     output_scale: float = setting(8.0, "prior variance of a latent value", low=1e-6, high=1e6)
     length_scale: float = setting(
         1.0, "length scale of the kernel, in units of unit-sphere features", low=1e-6, high=1e6

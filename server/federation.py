@@ -15,6 +15,7 @@ from pfedgp_core.errors import ArtefactError, PFedGPError, RunFailedError
 from pfedgp_core.model.shared import SharedState
 from server.clients.roster import Roster
 from server.clients.waiting import wait_for_returning
+from server.exchanged import Evaluation
 from server.failure_policy import FailurePolicy
 from server.final_results import final_results, model_meta, refuse_untested
 from server.flower.messages import exchange, pack_vector, request_config, unpack_vector
@@ -25,7 +26,7 @@ from server.run.artefacts import RunFolder
 from server.run.checkpoint import Checkpoint, Model, write_checkpoint
 from server.run.files import CannotWriteError, truncate_lines
 from server.run.releases import Releases
-from server.strategy import Evaluation, PFedGP
+from server.strategy import PFedGP
 from server.task_report import task_report
 
 __all__ = ["Federation"]

@@ -12,11 +12,11 @@ from pfedgp_core.data.simulated import simulated_partition
 from pfedgp_core.data.spec import DataSpec
 from pfedgp_core.errors import RunFailedError
 from server.clients.roster import Roster
+from server.exchanged import Evaluation
 from server.outcome import client_rows, summary
 from server.run.artefacts import RunFolder
 from server.run.checkpoint import Model
 from server.run_calibration import RunCalibration
-from server.strategy import Evaluation
 from server.task_report import TaskReport
 
 __all__ = ["final_results", "model_meta", "refuse_untested"]

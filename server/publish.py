@@ -16,11 +16,11 @@ from flwr.app import ConfigRecord, Message
 from flwr.serverapp import Grid
 
 from pfedgp_core.config import Settings
-from pfedgp_core.data.own.samples import counted
 from pfedgp_core.errors import ArtefactError, DataError, RunFailedError
 from pfedgp_core.site.trained_model import TrainedModel
 from pfedgp_core.wire.names import ONBOARD
 from pfedgp_core.wire.publication import OnboardReply, publication
+from pfedgp_core.words import counted
 from server.clients.key_names import KeyNames
 from server.flower.messages import Poll, pack_vector, push, request
 from server.flower.reply_checks import read_onboard_reply

@@ -6,7 +6,7 @@ from typing import Any
 
 from pfedgp_core.metrics.calibration import CalibrationSums, lowest_ece, prudent_temperature
 from pfedgp_core.metrics.classification import TEMPERATURE_GRID, MetricSums, summarise
-from server.strategy import Evaluation
+from server.exchanged import Evaluation
 
 __all__ = ["RunCalibration"]
 

@@ -3,8 +3,6 @@
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
@@ -17,75 +15,20 @@ from pfedgp_core.errors import DataError
 from pfedgp_core.learning.aggregation import combine, implausible_updates, update_norms
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.wire.names import EVALUATE, OK, ROUND, SPLIT, STATUSES, TRAIN
-from pfedgp_core.wire.replies import EvaluateReply, TrainReply
+from pfedgp_core.wire.replies import TrainReply
 from server.clients.roster import Client, Roster
+from server.exchanged import Asked, Evaluation, Training
 from server.flower.messages import pack_vector, request, unpack_vector
 from server.flower.reply_checks import Accepted, Checked, read_evaluate_reply, read_riding_evaluation, read_train_reply
-from server.task_report import CLASSIFICATION, Sums, TaskReport, task_report
+from server.task_report import task_report
 
-__all__ = ["WITH_UPDATE", "Evaluation", "PFedGP", "Training"]
+__all__ = ["WITH_UPDATE", "PFedGP"]
 
 logger = logging.getLogger("pfedgp.server")
 
-Asked = tuple[Client, Message]
 
 FORMER_ROUNDS = 20  # whose update norms tell what is usual
 WITH_UPDATE = "with its update: "  # why an evaluation is missing whose train request failed as a whole
-
-
-@dataclass
-class Training:
-    """What came of the last train requests.
-
-    Attributes
-    ----------
-    asked : list
-    replies : Checked
-    update_norm : float or None
-        Median norm of the usable updates; None where there is none, or where they hold more noise than update.
-    """
-
-    asked: list[Asked] = field(default_factory=list)
-    replies: Checked[TrainReply] = field(default_factory=Checked)
-    update_norm: float | None = None
-
-    @property
-    def loss(self) -> float | None:
-        """Mean of the clients' losses before their updates; None where no client has one."""
-        losses = [a.reply.loss for a in self.replies.accepted.values() if a.reply.loss is not None]
-        return sum(losses) / len(losses) if losses else None
-
-
-@dataclass
-class Evaluation:
-    """What came of the last evaluation, on one split.
-
-    Attributes
-    ----------
-    split : str
-        Empty where there was none.
-    asked : list
-        Clients that got an evaluate request.
-    riding : list
-        Clients whose train request asked for the evaluation too.
-    """
-
-    split: str = ""
-    asked: list[Asked] = field(default_factory=list)
-    riding: list[Asked] = field(default_factory=list)
-    replies: Checked[EvaluateReply] = field(default_factory=Checked)
-    report: TaskReport = CLASSIFICATION
-
-    @property
-    def pooled(self) -> Sums:
-        """Sums over all samples of all clients that answered."""
-        total: Any = self.report.sums()
-        return sum((a.reply.sums for a in self.replies.accepted.values()), total)
-
-    @property
-    def metrics(self) -> dict[str, float | int | None]:
-        """Metrics of the pooled samples; None where there are none."""
-        return self.report.summarise(self.pooled)
 
 
 class PFedGP(Strategy):

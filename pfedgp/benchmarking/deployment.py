@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from pfedgp.benchmarking.process_costs import below, cpu_seconds_of, megabytes_of
-from pfedgp.local.processes import free_ports
+from pfedgp.processes.flower import free_ports
 from pfedgp_core.errors import RunFailedError
 
 __all__ = ["DeployedCase", "measure"]

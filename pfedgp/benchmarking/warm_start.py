@@ -12,7 +12,8 @@ from torch import nn
 from pfedgp.benchmarking.cases import FEDERATION_CLASSES
 from pfedgp.benchmarking.images import INPUT_SHAPE, digit_images, easily_confused
 from pfedgp_core.config import Settings
-from pfedgp_core.kernels.base import make_kernel, unit_sphere
+from pfedgp_core.kernels.base import unit_sphere
+from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.methods.update import local_update
 from pfedgp_core.model.features import compute_features
 from pfedgp_core.model.shared import SharedState

@@ -3,25 +3,24 @@
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pfedgp.local.simulation import QUIET
 from pfedgp.operator.app_bundle import app_files
+from pfedgp.processes.flower import QUIET, flower_program, free_ports
 from pfedgp.processes.parent import ends_with_this_process
 from pfedgp.processes.signals import on_stop_signal
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
 
-__all__ = ["LocalFlower", "flower_program", "free_ports", "write_app"]
+__all__ = ["LocalFlower", "write_app"]
 
 CONNECTION = "local"
 START_TIMEOUT = 60.0
@@ -208,21 +207,6 @@ class LocalFlower:
         return os.environ | QUIET | fast | {"FLWR_HOME": str(self._home(name)), "PATH": path}
 
 
-def free_ports(count: int) -> list[int]:
-    """Return ports of the loopback interface that nobody uses at the moment."""
-    with _sockets(count) as sockets:
-        return [s.getsockname()[1] for s in sockets]
-
-
-@contextmanager
-def _sockets(count: int) -> Iterator[Sequence[socket.socket]]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for s in sockets:
-            s.bind(("127.0.0.1", 0))
-        yield sockets
-
-
 def _is_open(port: int) -> bool:
     with socket.socket() as s:
         s.settimeout(1.0)
@@ -233,21 +217,6 @@ def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
     # Each process leads a group of its own, which lives as long as one member does.
     with suppress(ProcessLookupError):
         os.killpg(process.pid, number)
-
-
-def flower_program(name: str) -> str:
-    """Path of a program that came with this installation.
-
-    Raises
-    ------
-    RunFailedError
-        There is none.
-    """
-    beside = Path(sys.executable).parent / name
-    found = str(beside) if beside.exists() else shutil.which(name)
-    if not found:
-        raise RunFailedError(f"The program {name} is not installed: install flwr in this Python environment.")
-    return found
 
 
 def _plain(text: str) -> str:

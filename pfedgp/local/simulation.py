@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pfedgp.processes.flower import QUIET
 from pfedgp.processes.signals import StopSignals, interrupted
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
@@ -23,18 +24,8 @@ if TYPE_CHECKING:
 
     from server.run.outputs import Outputs
 
-__all__ = ["QUIET", "failure", "run_simulation"]
+__all__ = ["failure", "run_simulation"]
 
-# Flower and Ray read these once, when they are imported or start a process.
-QUIET = {
-    "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
-    "FLWR_DISABLE_UPDATE_CHECK": "1",
-    "FLWR_LOG_LEVEL": "ERROR",
-    "FLWR_TELEMETRY_ENABLED": "0",
-    "OMP_NUM_THREADS": "1",
-    "RAY_ENABLE_AUTO_CONNECT": "0",  # or a thread that is late at the end would start another engine
-    "RAY_USAGE_STATS_ENABLED": "0",
-}
 
 # Requests under way for each worker. The engine looks at every request for every node ten times a second, so hundreds
 # of requests to hundreds of nodes would keep a core busy with nothing else.

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pfedgp.local.simulation import QUIET
 from pfedgp.operator.addresses import check_free, is_open, join, reachable_as
 from pfedgp.operator.certificates import read_certificate
 from pfedgp.operator.control import Control
@@ -20,6 +19,7 @@ from pfedgp.operator.sites import SiteWatch
 from pfedgp.operator.state import StateFolder
 from pfedgp.operator.supervisor import Program, Supervisor
 from pfedgp.processes.called_as import called_as, shown
+from pfedgp.processes.flower import QUIET
 from pfedgp.processes.linux import listens
 from pfedgp.processes.signals import on_stop_signal
 from pfedgp_core.errors import ConfigError, RunFailedError

@@ -12,7 +12,7 @@ import sys
 import threading
 from typing import Any
 
-from pfedgp.local.processes import flower_program, free_ports
+from pfedgp.processes.flower import flower_program, free_ports
 from pfedgp.processes.parent import end_with_parent
 from pfedgp.site.flower_waits import fast_rounds_unsupported, shorten_waits
 from pfedgp.site.plan import APP, APP_ID, SitePlan

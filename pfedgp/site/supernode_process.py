@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from pfedgp.local.simulation import QUIET
+from pfedgp.processes.flower import QUIET
 from pfedgp.site.flower_log import plain
 from pfedgp.site.plan import SitePlan
 

@@ -13,8 +13,10 @@ from pfedgp_core.certificate.evidence import chain_blocks
 from pfedgp_core.gp import dense, gibbs
 from pfedgp_core.gp.fitc import FITC
 from pfedgp_core.gp.full import FullGP
-from pfedgp_core.kernels.base import KERNELS, Kernel, make_kernel
+from pfedgp_core.kernels.base import Kernel
+from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.registry import KERNELS
 
 __all__ = ["Node", "Problem", "kernel_of", "sample"]
 

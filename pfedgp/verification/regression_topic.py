@@ -12,7 +12,7 @@ from pfedgp.verification.ipdata_topic import in_mode
 from pfedgp.verification.nodes import kernel_of
 from pfedgp.verification.question import Question, Rule, answer
 from pfedgp_core.gp import dense
-from pfedgp_core.kernels.base import make_kernel
+from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.regression.gp import FITCRegression, FullRegression
 
 __all__ = ["REGRESSION_RULES"]

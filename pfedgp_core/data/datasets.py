@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from pfedgp_core.data.moments import input_statistics
-from pfedgp_core.data.partitions.k_class import Partition
+from pfedgp_core.data.partitions.base import Partition
 from pfedgp_core.data.samples import (
     ClientData,
     Dataset,

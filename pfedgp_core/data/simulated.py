@@ -7,7 +7,8 @@ import numpy as np
 
 from pfedgp_core.config import Settings
 from pfedgp_core.data.datasets import ClientData, Dataset, client_data, input_statistics, load_dataset
-from pfedgp_core.data.partitions.k_class import Partition, k_class_partition
+from pfedgp_core.data.partitions.base import Partition
+from pfedgp_core.data.partitions.k_class import k_class_partition
 from pfedgp_core.errors import ConfigError
 
 __all__ = ["simulated_client", "simulated_partition"]

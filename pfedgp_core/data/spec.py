@@ -16,6 +16,7 @@ from pfedgp_core.data.moments import divisors
 from pfedgp_core.errors import ConfigError, DataError
 
 __all__ = [
+    "CLASS_NAME_LIMIT",
     "LARGEST_INPUT",
     "LARGEST_SHAPE",
     "DataSpec",
@@ -25,6 +26,8 @@ __all__ = [
     "pooled_moments",
     "union_of_classes",
 ]
+
+CLASS_NAME_LIMIT = 200  # characters
 
 LARGEST_INPUT = 1e30  # beyond it float32 has no room for differences and quotients
 LARGEST_SHAPE = 10**8  # values of one input

@@ -18,7 +18,7 @@ import numpy as np
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, NonFiniteError
-from pfedgp_core.methods.update import UpdateResult
+from pfedgp_core.learning.result import UpdateResult
 from pfedgp_core.wire.names import OK
 
 __all__ = ["clipped_and_noised", "private_update", "require_accountant", "secure_normal", "spent"]

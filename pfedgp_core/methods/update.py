@@ -3,7 +3,6 @@
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +10,7 @@ from torch import Tensor, nn
 from pfedgp_core.config import Settings
 from pfedgp_core.data.datasets import TensorSplit
 from pfedgp_core.errors import NonFiniteError
+from pfedgp_core.learning.result import UpdateResult
 from pfedgp_core.learning.sgd import SGD
 from pfedgp_core.learning.timing import PhaseTimer
 from pfedgp_core.model.features import FeaturePass
@@ -22,33 +22,7 @@ from pfedgp_core.tree.client_tree import ClientTree, tree_classes
 from pfedgp_core.tree.objectives import tree_loss
 from pfedgp_core.tree.variants import make_variant
 
-__all__ = ["UpdateResult", "local_update"]
-
-
-@dataclass
-class UpdateResult:
-    """What a client reports beside the weights.
-
-    Attributes
-    ----------
-    status : str
-        ``ok``; ``no-data`` or ``single-class`` where there is nothing to learn and the weights are unchanged;
-        ``no-step`` where every step was skipped.
-    loss : float or None
-        Loss of the first epoch, before any step.
-    steps : int
-        Optimiser steps taken.
-    counters : Counter
-        Recoverable events by name.
-    seconds : dict
-        Time by phase: ``network``, ``gp``.
-    """
-
-    status: str = "ok"
-    loss: float | None = None
-    steps: int = 0
-    counters: Counter[str] = field(default_factory=Counter)
-    seconds: dict[str, float] = field(default_factory=dict)
+__all__ = ["local_update"]
 
 
 def local_update(

@@ -6,7 +6,8 @@ from torch import Tensor, nn
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
-from pfedgp_core.kernels.base import Kernel, make_kernel
+from pfedgp_core.kernels.base import Kernel
+from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.model.network import build_network
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.regression.task import RegressionHead

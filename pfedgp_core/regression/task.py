@@ -25,7 +25,8 @@ from torch import Tensor
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, DataError, NonFiniteError
-from pfedgp_core.kernels.base import Kernel, make_kernel, unit_sphere
+from pfedgp_core.kernels.base import Kernel, unit_sphere
+from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.regression.gp import FITCRegression, FullRegression, Standardiser
 

@@ -25,7 +25,7 @@ from safetensors.numpy import save as to_safetensors
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError, PFedGPError
 from pfedgp_core.files.folder import recover_folder, write_folder
-from pfedgp_core.kernels.base import make_kernel
+from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.site.samples import SiteSamples
 from pfedgp_core.site.trained_model import TrainedModel

@@ -14,7 +14,8 @@ from pfedgp_core.errors import ConfigError, DataError, NonFiniteError
 from pfedgp_core.gp.class_ratio import apply_class_ratio
 from pfedgp_core.gp.links import node_log_probabilities
 from pfedgp_core.gp.prediction_cache import CachedNode
-from pfedgp_core.kernels.base import Kernel, make_kernel, unit_sphere
+from pfedgp_core.kernels.base import Kernel, unit_sphere
+from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.tree.client_tree import ClientTree, tree_classes
 from pfedgp_core.tree.splits import Tree, class_log_probabilities

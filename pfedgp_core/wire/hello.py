@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pfedgp_core.checks import MALFORMED, count, finite, not_negative, text
+from pfedgp_core.data.spec import CLASS_NAME_LIMIT
 from pfedgp_core.errors import DataError
 from pfedgp_core.wire.names import Fields
 
-__all__ = ["CLASS_NAME_LIMIT", "Hello"]
+__all__ = ["Hello"]
 
 SAMPLE_LIMIT = 10**8  # no client has more
-CLASS_NAME_LIMIT = 200  # characters
 HELLO_LIMIT = 16 * 1024 * 1024  # characters of a greeting
 INPUT_LIMIT = 10**8  # values of one input
 VERSIONS_LIMIT, VERSION_LIMIT = 50, 100  # entries, and characters of each part of one

@@ -13,10 +13,10 @@ import numpy as np
 
 from pfedgp_core.config import Settings
 from pfedgp_core.data.own.class_ids import map_classes
-from pfedgp_core.data.own.samples import shape_text
 from pfedgp_core.data.spec import LARGEST_SHAPE, DataSpec, class_list, parse_shape, pooled_moments, union_of_classes
 from pfedgp_core.errors import DataError, RunFailedError
 from pfedgp_core.wire.hello import Hello
+from pfedgp_core.words import shape_text
 from server.clients.input_scales import HOPELESS_SCALE, impossible_moments, off_scale, on_another_scale, trusted_counts
 
 __all__ = ["as_member", "common_spec", "difference", "misfit", "outsiders"]

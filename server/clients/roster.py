@@ -8,10 +8,10 @@ from flwr.app import Message
 from flwr.serverapp import Grid
 
 from pfedgp_core.config import Settings
-from pfedgp_core.data.own.samples import counted
 from pfedgp_core.data.spec import DataSpec, class_list, parse_shape
 from pfedgp_core.errors import DataError, RunFailedError
 from pfedgp_core.wire.hello import Hello
+from pfedgp_core.words import counted
 from server.clients.answering import Answering
 from server.clients.greetings import Greetings
 from server.clients.input_scales import off_scale, two_scales

@@ -3,9 +3,9 @@
 import difflib
 from collections.abc import Sequence
 
-from pfedgp_core.data.own.samples import few
 from pfedgp_core.data.spec import normal_class
 from pfedgp_core.wire.hello import Hello
+from pfedgp_core.words import few
 
 __all__ = ["similar_classes"]
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from flwr.serverapp import Grid
 
-from pfedgp_core.data.own.samples import few
 from pfedgp_core.errors import RunFailedError
+from pfedgp_core.words import few
 from server.flower.messages import Poll
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pfedgp.local.processes import free_ports
+from pfedgp.processes.flower import free_ports
 from tests.conftest import QUIET
 from tests.deploy.digit_images import write_digits
 from tests.deploy.namespaces import Host

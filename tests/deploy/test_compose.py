@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from pfedgp.local.processes import free_ports
+from pfedgp.processes.flower import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVICES = ("superlink", "superexec", "client-00", "client-01", "client-02")

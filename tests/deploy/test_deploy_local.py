@@ -12,7 +12,8 @@ from flwr.proto.message_pb2 import PushObjectRequest
 from google.protobuf.message import DecodeError
 
 from pfedgp.commands.deploy_local import deploy_local
-from pfedgp.local.processes import LocalFlower, flower_program, free_ports, write_app
+from pfedgp.local.processes import LocalFlower, write_app
+from pfedgp.processes.flower import flower_program, free_ports
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
 from pfedgp_core.learning.aggregation import average

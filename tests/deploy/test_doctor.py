@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from pfedgp.doctor import fleet_call, reach
 from pfedgp.doctor.problem import Problem
 from pfedgp.doctor.site import check_connection, diagnose
-from pfedgp.local.processes import free_ports
 from pfedgp.operator.control import Control
+from pfedgp.processes.flower import free_ports
 from tests.deploy.deployment import Deployment
 from tests.deploy.mis_setups import Authority, listening, over_tls, says, silent, strangers_key
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pfedgp.local.processes import flower_program
+from pfedgp.processes.flower import flower_program
 from tests.conftest import QUIET
 from tests.deploy.digit_images import write_digits
 from tests.deploy.namespaces import Host, lab

@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 import pytest
 
-from pfedgp.local.processes import flower_program
+from pfedgp.processes.flower import flower_program
 from tests.conftest import QUIET
 from tests.deploy.deployment import WARDS, Deployment, deployed
 from tests.deploy.phantom import activate

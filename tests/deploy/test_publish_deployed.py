@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pfedgp.local.processes import LocalFlower, free_ports
+from pfedgp.local.processes import LocalFlower
 from pfedgp.operator.addresses import is_open
+from pfedgp.processes.flower import free_ports
 from pfedgp_core.site.saved import SavedSite
 from tests.deploy.program import wait_for
 from tests.published_model import save_digits, save_digits_model

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from pfedgp.local.processes import free_ports
 from pfedgp.operator import certificates, superlink
 from pfedgp.operator.database import damage, make_database
 from pfedgp.operator.state import StateFolder
 from pfedgp.operator.superlink import Server
 from pfedgp.operator.supervisor import Program, Supervisor
+from pfedgp.processes.flower import free_ports
 from pfedgp.processes.linux import listens
 from pfedgp_core.errors import RunFailedError
 from tests.deploy.deployment import Deployment

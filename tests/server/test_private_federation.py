@@ -8,7 +8,7 @@ import pytest
 from flwr.app import Message
 
 import client.client_app
-from pfedgp_core.methods.update import UpdateResult
+from pfedgp_core.learning.result import UpdateResult
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.wire.names import TRAIN
 from tests.federation_run import SMALL, Run, federate

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from pfedgp_core.data.own.image_folder import fit_arrays
-from pfedgp_core.data.own.samples import Findings, Samples, Wanted, counted, few, input_digests, label_texts
+from pfedgp_core.data.own.samples import Findings, Samples, Wanted, input_digests, label_texts
 from pfedgp_core.errors import DataError
+from pfedgp_core.words import counted, few
 
 __all__ = ["INPUT_KEYS", "LABEL_KEYS", "load_npz"]
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pfedgp_core.data.own.samples import Findings, Samples, counted, few, shape_text
-from pfedgp_core.data.spec import LARGEST_INPUT, normal_class
-from pfedgp_core.wire.hello import CLASS_NAME_LIMIT
+from pfedgp_core.data.own.samples import Findings, Samples
+from pfedgp_core.data.spec import CLASS_NAME_LIMIT, LARGEST_INPUT, normal_class
+from pfedgp_core.words import counted, few, shape_text
 
 __all__ = ["DataReport", "SplitReport", "note_repeated", "report_on", "unusable"]
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pfedgp_core.data.own.samples import Samples, counted, few
+from pfedgp_core.data.own.samples import Samples
 from pfedgp_core.data.spec import normal_class
 from pfedgp_core.errors import DataError
+from pfedgp_core.words import counted, few
 
 if TYPE_CHECKING:
     from pfedgp_core.data.samples import Split

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pfedgp_core.data.own.samples import Findings, Samples, Wanted, counted, few, input_digests, shape_text
+from pfedgp_core.data.own.samples import Findings, Samples, Wanted, input_digests
 from pfedgp_core.errors import DataError
+from pfedgp_core.words import counted, few, shape_text
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -20,9 +20,10 @@ from pfedgp_core.data.own.array_file import load_npz
 from pfedgp_core.data.own.check import DataReport, note_repeated, report_on
 from pfedgp_core.data.own.class_ids import map_classes, to_targets
 from pfedgp_core.data.own.image_folder import has_images, load_image_folder
-from pfedgp_core.data.own.samples import Findings, Samples, Wanted, shape_text
+from pfedgp_core.data.own.samples import Findings, Samples, Wanted
 from pfedgp_core.data.own.tables import load_csv, load_parquet
 from pfedgp_core.errors import ConfigError, DataError
+from pfedgp_core.words import shape_text
 
 __all__ = [
     "BUILTIN",

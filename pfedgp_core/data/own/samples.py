@@ -5,14 +5,11 @@ A reader never stops at the first fault. It leaves out what it cannot use and sa
 """
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-__all__ = ["Findings", "Samples", "Wanted", "counted", "few", "input_digests", "label_texts", "shape_text"]
-
-SHOWN = 5  # examples in a sentence
+__all__ = ["Findings", "Samples", "Wanted", "input_digests", "label_texts"]
 
 
 @dataclass(frozen=True)
@@ -121,22 +118,6 @@ def label_texts(values: np.ndarray) -> tuple[str, ...]:
         Integers, whole numbers in floating point, booleans or texts.
     """
     return tuple(map(_label_text, values.tolist()))
-
-
-def few(texts: Sequence[str], shown: int = SHOWN) -> str:
-    """The first texts, and how many there are beyond them."""
-    more = len(texts) - shown
-    return ", ".join(texts[:shown]) + (f" and {more} more" if more > 0 else "")
-
-
-def counted(n: int, noun: str) -> str:
-    """A number with its noun: ``1 image``, ``2 images``."""
-    return f"{n} {noun}" + ("" if n == 1 else "s")
-
-
-def shape_text(shape: Sequence[int]) -> str:
-    """A shape in words: ``1 x 8 x 8``."""
-    return " x ".join(map(str, shape))
 
 
 def _label_text(value: object) -> str:

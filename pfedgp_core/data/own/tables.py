@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from pfedgp_core.data.own.samples import Findings, Samples, Wanted, counted, few, input_digests, label_texts
+from pfedgp_core.data.own.samples import Findings, Samples, Wanted, input_digests, label_texts
 from pfedgp_core.errors import DataError
+from pfedgp_core.words import counted, few
 
 __all__ = ["load_csv", "load_parquet"]
 

@@ -24,7 +24,8 @@ from pfedgp_core.certificate.theorem import bound_tree, certify_tree, tree_poste
 from pfedgp_core.config import GPSettings, Settings
 from pfedgp_core.errors import ConfigError, DataError, NonFiniteError
 from pfedgp_core.gp.full import FullGP
-from pfedgp_core.kernels.base import make_kernel, unit_sphere
+from pfedgp_core.kernels.base import unit_sphere
+from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.tree.classifier import PersonalClassifier
 from pfedgp_core.tree.splits import Node, Tree

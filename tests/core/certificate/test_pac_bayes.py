@@ -21,7 +21,7 @@ from pfedgp_core.certificate.pac_bayes import (
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.gp import gibbs
 from pfedgp_core.gp.full import FullGP
-from pfedgp_core.kernels.base import make_kernel
+from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.numerics.streams import Stream
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pfedgp_core.errors import DataError
 from pfedgp_core.gp.class_ratio import apply_class_ratio, log_class_ratio
 from pfedgp_core.gp.full import FullGP
-from pfedgp_core.kernels.base import make_kernel
+from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.numerics.quadrature import log_sigmoid_expectation
 
 

@@ -9,9 +9,11 @@ from pfedgp_core.errors import DataError
 from pfedgp_core.gp import fitc_algebra, fitc_gibbs, fitc_solver, gibbs
 from pfedgp_core.gp.fitc import FITC
 from pfedgp_core.gp.full import FullGP
-from pfedgp_core.kernels.base import KERNELS, make_kernel, unit_sphere
+from pfedgp_core.kernels.base import unit_sphere
+from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.numerics.quadrature import expected_log_sigmoid, log_sigmoid_expectation
 from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.registry import KERNELS
 
 FIXED = ["fixed_fitc_a", "fixed_fitc_c", "fixed_fitc_eq_full"]
 

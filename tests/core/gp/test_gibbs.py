@@ -8,7 +8,7 @@ import torch
 from pfedgp_core.errors import NonFiniteError
 from pfedgp_core.gp import gibbs
 from pfedgp_core.gp.full import FullGP
-from pfedgp_core.kernels.base import make_kernel
+from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.numerics.streams import Stream
 
 X = torch.nn.functional.normalize(torch.randn(12, 4, generator=torch.Generator().manual_seed(0)))

@@ -8,7 +8,8 @@ import torch
 from pfedgp_core.gp import dense, iterative
 from pfedgp_core.gp.full import FullGP
 from pfedgp_core.gp.links import node_log_probabilities
-from pfedgp_core.kernels.base import make_kernel, unit_sphere
+from pfedgp_core.kernels.base import unit_sphere
+from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.numerics import conjugate_gradients
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.tree.objectives import predictive_losses

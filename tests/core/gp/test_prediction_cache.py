@@ -7,7 +7,8 @@ from pfedgp_core.gp import prediction_cache
 from pfedgp_core.gp.fitc import FITC
 from pfedgp_core.gp.full import FullGP
 from pfedgp_core.gp.prediction_cache import CachedNode
-from pfedgp_core.kernels.base import make_kernel, unit_sphere
+from pfedgp_core.kernels.base import unit_sphere
+from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.numerics.streams import Stream
 
 

@@ -5,7 +5,9 @@ import pytest
 import torch
 
 from pfedgp_core.errors import ConfigError
-from pfedgp_core.kernels.base import KERNELS, make_kernel, unit_sphere
+from pfedgp_core.kernels.base import unit_sphere
+from pfedgp_core.kernels.make import make_kernel
+from pfedgp_core.registry import KERNELS
 
 ALL = pytest.mark.parametrize("name", list(KERNELS))
 STATIONARY = pytest.mark.parametrize("name", [name for name in KERNELS if name != "linear"])

@@ -16,7 +16,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, NonFiniteError
 from pfedgp_core.learning import privacy
 from pfedgp_core.learning.privacy import clipped_and_noised, private_update, require_accountant, secure_normal, spent
-from pfedgp_core.methods.update import UpdateResult
+from pfedgp_core.learning.result import UpdateResult
 from pfedgp_core.wire.names import STATUSES
 
 PRIVATE = Settings(dp_noise=2.0, dp_clip=3.0)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from pfedgp_core.errors import ConfigError, DataError
-from pfedgp_core.kernels.base import make_kernel
+from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.regression.gp import FITCRegression, FullRegression, Standardiser
 
 PRECISIONS = [torch.float64, torch.float32]

@@ -9,7 +9,7 @@ import torch
 from pfedgp_core.config import GPSettings, Settings
 from pfedgp_core.data.datasets import TensorSplit
 from pfedgp_core.errors import ConfigError, DataError, NonFiniteError
-from pfedgp_core.kernels.base import make_kernel
+from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.methods.evaluation import evaluate_client
 from pfedgp_core.methods.update import local_update
 from pfedgp_core.metrics.regression import RegressionSums, summarise_regression

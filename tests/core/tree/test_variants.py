@@ -11,7 +11,7 @@ from pfedgp_core.data.datasets import TensorSplit
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.gp.fitc import FITC
 from pfedgp_core.gp.full import FullGP
-from pfedgp_core.kernels.base import make_kernel
+from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.methods.update import local_update
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.numerics.streams import Stream

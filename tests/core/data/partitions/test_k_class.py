@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pfedgp_core.data.partitions.base import Partition
 from pfedgp_core.data.partitions.k_class import (
     HIGH,
     LOW,
-    Partition,
     assign_classes,
     fraction_bounds,
     fractions,

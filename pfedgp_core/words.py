@@ -1,0 +1,23 @@
+"""Counts, lists and shapes in sentences, as messages to people use them."""
+
+from collections.abc import Sequence
+
+__all__ = ["SHOWN", "counted", "few", "shape_text"]
+
+SHOWN = 5  # examples in a sentence
+
+
+def few(texts: Sequence[str], shown: int = SHOWN) -> str:
+    """The first texts, and how many there are beyond them."""
+    more = len(texts) - shown
+    return ", ".join(texts[:shown]) + (f" and {more} more" if more > 0 else "")
+
+
+def counted(n: int, noun: str) -> str:
+    """A number with its noun: ``1 image``, ``2 images``."""
+    return f"{n} {noun}" + ("" if n == 1 else "s")
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """A shape in words: ``1 x 8 x 8``."""
+    return " x ".join(map(str, shape))
