@@ -14,7 +14,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, PFedGPError, RunFailedError
 from pfedgp_core.model.shared import SharedState
 from server.clients.roster import Roster
-from server.clients.waiting import wait_for_returning
+from server.clients.waiting import wait_for_clients, wait_for_returning
 from server.exchanged import Evaluation
 from server.failure_policy import FailurePolicy
 from server.final_results import final_results, model_meta, refuse_untested
@@ -117,7 +117,7 @@ class Federation:
             lines = truncate_lines(self.folder.path / "metrics.jsonl", former.lines)
             self.history = [read_record(line) for line in lines]
             self._told = len(self.history)
-        self.roster.wait(self.grid)
+        wait_for_clients(self.roster, self.grid)
         self.spec = self.roster.spec
         state = SharedState.initial(self.settings, self.spec.input_shape, len(self.spec.class_names))
         self.strategy = PFedGP(self.settings, self.roster, state.size)
@@ -156,7 +156,7 @@ class Federation:
         riding = not hasattr(self.grid, "window")
         for t in range(before + 1, rounds + 1):
             began = time.perf_counter()
-            self.roster.wait(self.grid)
+            wait_for_clients(self.roster, self.grid)
             averaged = self._update(t)
             failed = dict(self.strategy.training.replies.failed)
             if self.pending is not None:

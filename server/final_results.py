@@ -14,6 +14,7 @@ from pfedgp_core.errors import RunFailedError
 from server.clients.roster import Roster
 from server.exchanged import Evaluation
 from server.outcome import client_rows, summary
+from server.report.plots import write_pictures
 from server.run.artefacts import RunFolder
 from server.run.checkpoint import Model
 from server.run_calibration import RunCalibration
@@ -92,7 +93,7 @@ def final_results(
     """
     rows = client_rows(roster, test)
     folder.write_clients(rows)
-    folder.write_plots(history, test.pooled)
+    write_pictures(folder.path, history, test.pooled)
     calibration = RunCalibration.of(test)
     if calibration is not None:
         folder.write_calibration(calibration.record(test, spec.class_names))

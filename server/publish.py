@@ -24,10 +24,10 @@ from pfedgp_core.words import counted
 from server.clients.key_names import KeyNames
 from server.flower.messages import Poll, pack_vector, push, request
 from server.flower.reply_checks import read_onboard_reply
+from server.outputs import take_path
 from server.run.files import explained, write_whole
 from server.run.model_file import load_model
 from server.run.new_folder import check_new_folder
-from server.run.outputs import take_path
 
 __all__ = ["ONBOARDED_FILE", "Publication", "take_publish", "waiting_settings"]
 

@@ -17,12 +17,12 @@ from pfedgp_core.wire.versions import software_versions
 from server.federation import Federation
 from server.flower.grid import PatientGrid
 from server.flower.object_retry import shorten_object_retry
+from server.outputs import Outputs, take_path
 from server.publish import Publication, take_publish, waiting_settings
 from server.run.artefacts import RunFolder
 from server.run.checkpoint import sweep_partial
 from server.run.claim import RunLock
 from server.run.new_folder import check_new_folder
-from server.run.outputs import Outputs, take_path
 from server.run.resume import RESUME, Resumable, refuse_changes
 
 app = ServerApp()

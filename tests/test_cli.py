@@ -14,7 +14,7 @@ from pfedgp import __version__
 from pfedgp.cli import VERBS, main
 from pfedgp_core.config import Settings, describe
 from pfedgp_core.errors import ArtefactError, DataError, NumericalError, RunFailedError
-from server.run.outputs import Outputs
+from server.outputs import Outputs
 from server.run.settings import dump_settings, read_settings_file
 
 

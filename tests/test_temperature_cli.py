@@ -16,8 +16,8 @@ from pfedgp_core.metrics.calibration import TEMPERATURE_LIMITS, is_temperature
 from pfedgp_core.metrics.classification import TEMPERATURE_GRID, temperature_scale
 from pfedgp_core.site.saved import DESCRIPTION, SavedSite
 from pfedgp_core.site.trained_model import TrainedModel
+from server.outputs import Outputs
 from server.run.model_file import load_model, save_model
-from server.run.outputs import Outputs
 from tests.fakegrid import FakeGrid
 from tests.federation_run import SMALL, Run, client_app, start
 

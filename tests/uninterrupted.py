@@ -9,9 +9,8 @@ from unittest import mock
 from flwr.supercore.task_identity import TaskIdentity
 
 from pfedgp_core.config import Settings
-from server.run.artefacts import RunFolder
+from server.outputs import Outputs
 from server.run.model_file import load_model
-from server.run.outputs import Outputs
 from tests.federation_run import SMALL, Run, federate
 
 __all__ = ["MODES", "SETTINGS", "same", "uninterrupted", "without_pictures"]
@@ -23,7 +22,7 @@ MODES = {"one exchange": True, "separate": False}  # whether the grid is that of
 def without_pictures(monkeypatch: Any) -> None:
     """Leave out pictures and reports, which take most of the time of such short runs."""
     monkeypatch.setattr(Outputs, "reporters", lambda self: [])
-    monkeypatch.setattr(RunFolder, "write_plots", lambda *arguments: None)
+    monkeypatch.setattr("server.final_results.write_pictures", lambda *arguments: None)
 
 
 @functools.cache

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pfedgp.commands.simulate import collect_settings
 from pfedgp_core.config import describe
 from pfedgp_core.errors import ConfigError
-from server.run.outputs import Outputs
+from server.outputs import Outputs
 from server.run.settings import read_settings_file
 
 if TYPE_CHECKING:

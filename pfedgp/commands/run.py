@@ -35,7 +35,7 @@ def main(args: argparse.Namespace) -> int:
     """Run and follow; 0 only if the run completed."""
     from pfedgp.operator.connection import find_target
     from pfedgp.operator.runs import attend, find_run, new_folder, start
-    from server.run.outputs import Outputs
+    from server.outputs import Outputs
     from server.run.settings import read_settings_file
 
     flat = read_settings_file(args.config) if args.config else {}

@@ -42,8 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Run until SIGTERM or Ctrl-C."""
     from pfedgp.operator.addresses import overlap, parse_address
+    from pfedgp.operator.server import Server
     from pfedgp.operator.state import StateFolder, default_state
-    from pfedgp.operator.superlink import Server, run_server, run_superexec
+    from pfedgp.operator.superlink import run_server, run_superexec
 
     state = StateFolder((args.state or default_state()).expanduser().absolute())
     certs = args.certs.expanduser().absolute() if args.certs else None

@@ -9,7 +9,7 @@ from typing import Any
 
 from pfedgp_core.config import Settings, describe, parse_assignment
 from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
-from server.run.outputs import Outputs
+from server.outputs import Outputs
 from server.run.settings import read_settings_file
 
 __all__ = ["add_arguments", "add_assignments", "add_settings", "check", "collect_settings", "main", "run_folder"]

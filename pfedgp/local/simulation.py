@@ -22,7 +22,7 @@ from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
 if TYPE_CHECKING:
     from flwr.serverapp import Grid
 
-    from server.run.outputs import Outputs
+    from server.outputs import Outputs
 
 __all__ = ["failure", "run_simulation"]
 
@@ -100,7 +100,7 @@ def failure(error: BaseException, out: Path) -> str:
 
 
 def _run_config(settings: Settings, out: Path, outputs: "Outputs | None", resume: bool) -> dict[str, Any]:
-    from server.run.outputs import Outputs
+    from server.outputs import Outputs
 
     outputs = replace(outputs or Outputs(), out=str(out))
     own = {"resume": str(out), "rounds": settings.rounds} if resume else settings.to_run_config()

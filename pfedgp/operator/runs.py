@@ -15,8 +15,8 @@ from pfedgp.processes.called_as import shown
 from pfedgp.processes.signals import exit_code, interrupted
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
+from server.outputs import Outputs
 from server.run.claim import is_locked
-from server.run.outputs import Outputs
 from server.run.resume import Resumable
 
 __all__ = ["attend", "find_run", "new_folder", "resume", "start"]

@@ -15,7 +15,7 @@ from pfedgp.processes.called_as import control_is_internal
 from pfedgp_core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pfedgp.operator.superlink import Server
+    from pfedgp.operator.server import Server
 
 __all__ = ["check_certificates", "check_control_name", "expiry", "warnings"]
 

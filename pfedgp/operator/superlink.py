@@ -5,7 +5,6 @@ import shutil
 import sys
 import threading
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from pfedgp.operator.addresses import check_free, is_open, join, reachable_as
 from pfedgp.operator.certificates import read_certificate
 from pfedgp.operator.control import Control
 from pfedgp.operator.database import GRACE, damage, make_database
+from pfedgp.operator.server import Server
 from pfedgp.operator.server_checks import check_certificates, check_control_name, expiry, warnings
 from pfedgp.operator.sites import SiteWatch
 from pfedgp.operator.state import StateFolder
@@ -25,46 +25,11 @@ from pfedgp.processes.signals import on_stop_signal
 from pfedgp_core.errors import ConfigError, RunFailedError
 from pfedgp_core.wire.versions import software_versions
 
-__all__ = ["Server", "run_server", "run_superexec"]
+__all__ = ["run_server", "run_superexec"]
 
 START_TIMEOUT = 90.0
 PORT_PATIENCE = 5.0  # seconds; the children of a server that was killed end within two
 DAY = 86400.0
-
-
-@dataclass(frozen=True)
-class Server:
-    """What the operator has chosen.
-
-    Parameters
-    ----------
-    state : StateFolder
-    certs : Path
-        Folder of ``pfedgp certs``.
-    fleet, control : tuple of str and int
-        Where sites and operators are listened to.
-    database : bool
-        Keep runs and registrations on disk.
-    superexec : bool
-        Start a SuperExec too.
-    """
-
-    state: StateFolder
-    certs: Path
-    fleet: tuple[str, int]
-    control: tuple[str, int]
-    database: bool = True
-    superexec: bool = True
-
-    @property
-    def ca(self) -> Path:
-        """Certificate of the authority."""
-        return self.certs / "ca.crt"
-
-    @property
-    def control_address(self) -> str:
-        """Where programs on this machine reach the Control API."""
-        return join(reachable_as(self.control[0]), self.control[1])
 
 
 def run_server(server: Server) -> None:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -84,26 +83,6 @@ class PersonalClassifier:
         self.counters_: Counter[str] = Counter()
         self._nodes: list[tuple[NodeGP, Tensor]] = []
         self._caches: list[CachedNode] = []
-
-    @classmethod
-    def load(cls, path: str | Path) -> "PersonalClassifier":
-        """The classifier of a site that ``pfedgp onboard`` saved; its labels are the federation's class ids.
-
-        Its probabilities are those of the posterior; `SavedSite` brings them to the model's temperature.
-
-        Parameters
-        ----------
-        path : str or Path
-            Folder of the site.
-
-        Raises
-        ------
-        ArtefactError
-            There is no such site, it is damaged, or of a later version.
-        """
-        from pfedgp_core.site.saved import SavedSite
-
-        return SavedSite.load(path).classifier
 
     def fit(self, features: ArrayLike | Tensor, labels: ArrayLike | Tensor) -> "PersonalClassifier":
         """Build the tree and draw omega at every node.

@@ -19,7 +19,6 @@ from server.clients.key_names import KeyNames
 from server.clients.membership import as_member, common_spec, difference, misfit, outsiders
 from server.clients.record import NOWHERE, Client
 from server.clients.similar_classes import similar_classes
-from server.clients.waiting import wait_for_clients
 from server.flower.messages import request_config
 from server.flower.reply_checks import read_hello
 
@@ -195,24 +194,6 @@ class Roster:
         for node, message in self._greetings.answers(grid):
             if self._keys.knows(node):  # else it has left again
                 self._take_in(node, message)
-
-    def wait(self, grid: Grid) -> None:
-        """Refresh until enough clients are there; the first time, `freeze`.
-
-        Before the first round that is every client of a simulated data set, or ``min-clients`` clients with data of
-        their own (``clients-per-round`` where that is 0); later it is ``min-results``. A resumed run gives sites that
-        were connected at its checkpoint some time, and then goes on without them; a simulation goes on with all.
-
-        Raises
-        ------
-        RunFailedError
-            Too few after ``wait-timeout`` seconds, or before the first round earlier where all that is connected cannot
-            take part; before the first round also where two simulated clients share a name or do not share one
-            partition.
-        """
-        wait_for_clients(self, grid)
-        self.freeze()
-        self.started = True
 
     def _connected(self) -> list[Client]:
         here = self.connected - set(self.refusals)

@@ -35,7 +35,18 @@ SHOWN = 10  # names in a sentence
 
 
 def wait_for_clients(roster: "Roster", grid: Grid) -> None:
-    """Refresh a roster until enough clients are there; see ``Roster.wait``."""
+    """Refresh a roster until enough clients are there; the first time, freeze it.
+
+    Before the first round that is every client of a simulated data set, or ``min-clients`` clients with data of their
+    own (``clients-per-round`` where that is 0); later it is ``min-results``. A resumed run gives sites that were
+    connected at its checkpoint some time, and then goes on without them; a simulation goes on with all.
+
+    Raises
+    ------
+    RunFailedError
+        Too few after ``wait-timeout`` seconds, or before the first round earlier where all that is connected cannot
+        take part; before the first round also where two simulated clients share a name or do not share one partition.
+    """
     settings, start = roster.settings, time.monotonic()
     poll, next_log, said, unusable_since = Poll(), start + WAITING_LOG_INTERVAL / 5, "", None
     while True:
@@ -44,6 +55,8 @@ def wait_for_clients(roster: "Roster", grid: Grid) -> None:
         if len(roster.online()) >= needed and _awaited_are_here(roster, now - start):
             roster.settle()
             if len(roster.online()) >= _needed(roster):
+                roster.freeze()
+                roster.started = True
                 return
         unusable = not roster.started and bool(roster.connected) and roster.connected <= set(roster.refusals)
         unusable_since = (unusable_since or now) if unusable else None

@@ -1,19 +1,24 @@
-"""The two pictures of a run of either task, as PNG bytes. matplotlib is imported only when one is drawn."""
+"""The two pictures of a run of either task, as PNG. matplotlib is imported only when one is drawn."""
 
 import io
+import logging
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pfedgp_core.metrics.classification import MetricSums, calibration_curve, summarise
 from pfedgp_core.metrics.regression import RegressionSums, coverage_curve
+from server.run.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["accuracy_png", "coverage_png", "reliability_png", "rmse_png"]
+__all__ = ["accuracy_png", "coverage_png", "reliability_png", "rmse_png", "write_pictures"]
+
+_log = logging.getLogger(__name__)
 
 _BLUE, _RED, _GREY = "#2b6cb0", "#c53030", "#4a5568"
 
@@ -152,3 +157,17 @@ def _png(figure: "Figure") -> bytes:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png")
     return buffer.getvalue()
+
+
+def write_pictures(folder: Path, history: Sequence[Mapping[str, Any]], sums: MetricSums | RegressionSums) -> None:
+    """Draw the two pictures of the task; one that fails is a warning, not a failed run."""
+    pair = (
+        {"rmse": rmse_png, "coverage": coverage_png}
+        if isinstance(sums, RegressionSums)
+        else {"accuracy": accuracy_png, "reliability": reliability_png}
+    )
+    for (name, draw), shown in zip(pair.items(), (history, sums), strict=True):
+        try:
+            write_whole(folder / f"{name}.png", draw(shown))
+        except Exception as error:
+            _log.warning("The picture %s.png could not be made (%s: %s).", name, type(error).__name__, error)

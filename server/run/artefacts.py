@@ -34,8 +34,6 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from pfedgp_core.config import Settings
-from pfedgp_core.metrics.classification import MetricSums
-from pfedgp_core.metrics.regression import RegressionSums
 from server.run.files import append_line, explained, write_new, write_whole
 from server.run.json_text import to_json
 from server.run.model_file import holds_model, remove_model, save_model
@@ -169,14 +167,3 @@ class RunFolder:
         """Write ``summary.json``; a run without it was cut off."""
         text = to_json({**summary, "run": self.run_info}, "summary", indent=2)
         write_whole(self.path / "summary.json", text + "\n")
-
-    def write_plots(self, history: Sequence[Mapping[str, Any]], sums: MetricSums | RegressionSums) -> None:
-        """Draw the two pictures of the task; a picture that fails is a warning, not a failed run."""
-        pair = ("rmse", "coverage") if isinstance(sums, RegressionSums) else ("accuracy", "reliability")
-        for name, shown in zip(pair, (history, sums), strict=True):
-            try:
-                from server.report import plots
-
-                write_whole(self.path / f"{name}.png", getattr(plots, f"{name}_png")(shown))
-            except Exception as error:
-                _log.warning("The picture %s.png could not be made (%s: %s).", name, type(error).__name__, error)

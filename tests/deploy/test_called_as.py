@@ -12,9 +12,9 @@ from pfedgp.doctor import server as doctor
 from pfedgp.operator import runs
 from pfedgp.operator.connection import Target, find_target
 from pfedgp.operator.follow import UnfinishedError
+from pfedgp.operator.server import Server
 from pfedgp.operator.server_checks import warnings
 from pfedgp.operator.state import StateFolder
-from pfedgp.operator.superlink import Server
 from pfedgp.processes.called_as import control_is_internal, shown
 
 RUNNER = "docker compose run --rm runner"

@@ -16,8 +16,8 @@ import pytest
 
 from pfedgp.operator import certificates, superlink
 from pfedgp.operator.database import damage, make_database
+from pfedgp.operator.server import Server
 from pfedgp.operator.state import StateFolder
-from pfedgp.operator.superlink import Server
 from pfedgp.operator.supervisor import Program, Supervisor
 from pfedgp.processes.flower import free_ports
 from pfedgp.processes.linux import listens

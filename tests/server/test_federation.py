@@ -15,6 +15,7 @@ from pfedgp_core.data.datasets import TensorSplit
 from pfedgp_core.errors import RunFailedError
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.wire.names import ARRAYS, CONFIG, METRICS, SHARED, SPLIT
+from server.clients.waiting import wait_for_clients
 from tests.fakegrid import FakeGrid, Tamper
 from tests.federation_run import SMALL, Run, federate
 from tests.wire_parts import metrics_in, put_vector, vector_of
@@ -363,7 +364,7 @@ def test_flowers_own_loop_can_drive_the_strategy(tmp_path: Path) -> None:
 
     grid = FakeGrid(app, SMALL.clients)
     roster = Roster(SMALL)
-    roster.wait(grid)
+    wait_for_clients(roster, grid)
     result = PFedGP(SMALL, roster, SIZE).start(
         grid,
         pack_vector(initial_model()),

@@ -17,6 +17,7 @@ from pfedgp_core.errors import ConfigError, RunFailedError
 from pfedgp_core.wire.names import CONFIG, HELLO
 from server.clients import waiting
 from server.clients.roster import Roster
+from server.clients.waiting import wait_for_clients
 from server.run.model_file import load_model
 from tests.fakegrid import Tamper
 from tests.federation_run import QUICK, start
@@ -79,16 +80,16 @@ def test_tables_and_vectors_learn_together(tmp_path: Path) -> None:
 def test_images_are_resized_to_the_setting(tmp_path: Path) -> None:
     small, large = image_folder(tmp_path / "s", rows_of(0, 1)), image_folder(tmp_path / "l", rows_of(1, 2), size=12)
     with pytest.raises(RunFailedError, match=r"different shapes \(l: 1 x 12 x 12, s: 1 x 8 x 8\): set input-shape"):
-        Roster(OWN.replace(min_clients=2)).wait(OwnGrid({"s": small, "l": large}))
+        wait_for_clients(Roster(OWN.replace(min_clients=2)), OwnGrid({"s": small, "l": large}))
     roster = Roster(OWN.replace(min_clients=2, input_shape="3,10,10"))
-    roster.wait(OwnGrid({"s": small, "l": large}))
+    wait_for_clients(roster, OwnGrid({"s": small, "l": large}))
     assert roster.spec.input_shape == (3, 10, 10) and len(roster.spec.mean) == 3
 
 
 def test_the_normalisation_is_that_of_all_training_samples_together(tmp_path: Path) -> None:
     grid = OwnGrid(three_image_sites(tmp_path))
     roster = Roster(OWN)
-    roster.wait(grid)
+    wait_for_clients(roster, grid)
     config = [grid.contexts[client.node_id].node_config for client in roster.all]
     parts = [
         own_site_module.own_site(own_site_module.Source.of(OWN, node)).loaded().parts["train"].inputs for node in config
@@ -120,7 +121,7 @@ def test_the_class_list_of_a_site_maps_to_the_federation_s_by_position(tmp_path:
     np.savez(tmp_path / "n.npz", images=IMAGES[rows], labels=DIGITS[rows])
     grid = OwnGrid({"n": tmp_path / "n.npz", "w": archive(tmp_path / "w.npz", rows_of(0, 1, part=1))})
     roster = Roster(OWN.replace(min_clients=2, class_names="d0,d1,d2"))
-    roster.wait(grid)
+    wait_for_clients(roster, grid)
     assert {c.name: c.hello.classes for c in roster.all} == {"n": (1, 2), "w": (0, 1)}
     assert all(c.hello.class_names == ("d0", "d1", "d2") for c in roster.all)
 
@@ -156,7 +157,7 @@ def test_classes_of_different_sites_that_are_nearly_the_same_are_named_before_tr
         "ward-3": named_archive(tmp_path / "mine.npz", *mine),
         "ward-2": named_archive(tmp_path / "theirs.npz", *theirs, part=1),
     }
-    Roster(OWN.replace(min_clients=2, class_names=class_names)).wait(OwnGrid(sites))
+    wait_for_clients(Roster(OWN.replace(min_clients=2, class_names=class_names)), OwnGrid(sites))
     said = [r.getMessage() for r in caplog.records if "nearly the same classes" in r.getMessage()]
     assert len(said) == bool(warning)
     assert all(warning in sentence for sentence in said)
@@ -234,7 +235,7 @@ def test_the_end_of_a_run_waits_a_while_for_a_site_that_has_just_come_back(
         return None if index == 1 and left["to lose"] >= 0 else reply
 
     grid, roster = OwnGrid(three_image_sites(tmp_path), lose), Roster(OWN)
-    roster.wait(grid)
+    wait_for_clients(roster, grid)
     waiting.wait_for_returning(roster, grid)
     node = roster.clients["ward-b"].node_id
     context = grid.contexts.pop(node)
@@ -264,14 +265,14 @@ def test_a_checkpoint_brings_back_the_federation(
     caplog.set_level(logging.INFO, "pfedgp")
     sites = three_image_sites(tmp_path)
     before = Roster(OWN)
-    before.wait(OwnGrid(sites))
+    wait_for_clients(before, OwnGrid(sites))
     before.clients["ward-a"].trained_in.append(4)
     state = before.to_state()
     del sites["ward-c"]
     after = Roster(OWN)
     after.adopt_state(state)
     assert after.spec == before.spec and after.missing() == ["ward-a", "ward-b", "ward-c"]
-    after.wait(OwnGrid(sites))
+    wait_for_clients(after, OwnGrid(sites))
     assert [client.name for client in after.online()] == ["ward-a", "ward-b"]
     assert after.clients["ward-a"].trained_in == [4]
     assert [c.hello for c in after.all] == [c.hello for c in before.all]
@@ -281,10 +282,10 @@ def test_a_checkpoint_brings_back_the_federation(
 def test_too_few_sites_end_the_wait_with_their_names(tmp_path: Path) -> None:
     grid = OwnGrid(three_image_sites(tmp_path))
     roster = Roster(OWN.replace(wait_timeout=0.4))
-    roster.wait(grid)
+    wait_for_clients(roster, grid)
     grid.offline = {0, 1, 2}
     with pytest.raises(RunFailedError, match=r"0 of 1 clients are ready after 0.4 s.*missing: ward-a, ward-b, ward-c"):
-        roster.wait(grid)
+        wait_for_clients(roster, grid)
 
 
 def test_the_log_says_how_long_a_run_waits_and_how_to_start_without_the_missing_sites(
@@ -294,14 +295,14 @@ def test_the_log_says_how_long_a_run_waits_and_how_to_start_without_the_missing_
     caplog.set_level(logging.INFO, "pfedgp")
     grid, settings = OwnGrid(three_image_sites(tmp_path)), OWN.replace(wait_timeout=0.6, min_clients=5)
     with pytest.raises(RunFailedError, match="3 of 5 clients are ready"):
-        Roster(settings).wait(grid)
+        wait_for_clients(Roster(settings), grid)
     assert "(ward-a, ward-b, ward-c); the run ends in 1 s unless 2 more can take part; to start with 3," in caplog.text
     assert "--set min-clients=3" in caplog.text
-    Roster(settings.replace(min_clients=3)).wait(grid)  # so it does
+    wait_for_clients(Roster(settings.replace(min_clients=3)), grid)  # so it does
 
     caplog.clear()
     with pytest.raises(RunFailedError, match="3 of 5 clients are ready"):
-        Roster(settings.replace(clients_per_round=4, min_results=4)).wait(grid)
+        wait_for_clients(Roster(settings.replace(clients_per_round=4, min_results=4)), grid)
     assert "unless 2 more" in caplog.text
     assert "--set" not in caplog.text  # no round would have min-results replies
 
@@ -309,11 +310,11 @@ def test_the_log_says_how_long_a_run_waits_and_how_to_start_without_the_missing_
 def test_a_site_whose_data_changed_presents_itself_anew(tmp_path: Path) -> None:
     sites = three_image_sites(tmp_path)
     grid, roster = OwnGrid(sites), Roster(OWN)
-    roster.wait(grid)
+    wait_for_clients(roster, grid)
     before = roster.clients["ward-b"].hello
     archive(sites["ward-b"], rows_of(2, 3, 4, 5, of=2, part=1))
     roster.answering.failed("ward-b", "DataError", anew=True)
-    roster.wait(grid)
+    wait_for_clients(roster, grid)
     assert roster.clients["ward-b"].hello.n_train > before.n_train
     assert "ward-b" in [client.name for client in roster.online()]
 
@@ -323,14 +324,14 @@ def test_own_data_and_a_simulation_do_not_mix(tmp_path: Path) -> None:
     node = grid.add_node({"partition-id": 0, "num-partitions": OWN.participants})
     grid.names[node] = "z"
     with pytest.raises(RunFailedError, match="do not share one partition"):
-        Roster(OWN.replace(min_clients=2)).wait(grid)
+        wait_for_clients(Roster(OWN.replace(min_clients=2)), grid)
 
 
 def test_two_sites_of_one_name_are_told_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     grid = OwnGrid({"ward-b": archive(tmp_path / "b.npz", rows_of(0, 1))})
     grid.add_site("ward-b", tmp_path / "b.npz")
     roster = Roster(OWN.replace(min_clients=1, clients_per_round=1))
-    roster.wait(grid)
+    wait_for_clients(roster, grid)
     assert len(roster.all) == 1 and "Two connected clients are named 'ward-b'" in caplog.text
 
 
@@ -352,14 +353,16 @@ def test_a_greeting_that_would_spoil_the_normalisation_is_refused(
     honest = Hello.to_wire
     monkeypatch.setattr(Hello, "to_wire", lambda self: honest(self.__class__(**(self.__dict__ | changes))))
     with pytest.raises(RunFailedError, match=reason):
-        Roster(OWN.replace(wait_timeout=0.2)).wait(OwnGrid({"w": archive(tmp_path / "b.npz", rows_of(0, 1))}))
+        wait_for_clients(
+            Roster(OWN.replace(wait_timeout=0.2)), OwnGrid({"w": archive(tmp_path / "b.npz", rows_of(0, 1))})
+        )
     assert HELLO  # greetings are what is refused
 
 
 def test_one_class_in_all_is_nothing_to_learn(tmp_path: Path) -> None:
     grid = OwnGrid({"w": archive(tmp_path / "b.npz", rows_of(3))})
     with pytest.raises(RunFailedError, match="only the class 'd3'"):
-        Roster(OWN.replace(min_clients=1, clients_per_round=1)).wait(grid)
+        wait_for_clients(Roster(OWN.replace(min_clients=1, clients_per_round=1)), grid)
 
 
 @pytest.mark.parametrize("setting", [{"class_names": "a,,b"}, {"class_names": "a,a"}, {"input_shape": "3x32"}])

@@ -68,7 +68,7 @@ def test_predictions_come_back(options: dict[str, Any], n: int, tmp_path: Path) 
     assert loaded.classifier.tree_ == site.classifier.tree_
     # The cache against the GPs' own methods, and the classifier on features.
     features = loaded.model.features(new)
-    restored = PersonalClassifier.load(tmp_path / "ward")
+    restored = SavedSite.load(tmp_path / "ward").classifier
     np.testing.assert_allclose(restored.predict_proba(features), before.probabilities, atol=1e-6)
     for (known, omega), cache in zip(restored._nodes, restored._caches, strict=True):
         for found, exact in zip(

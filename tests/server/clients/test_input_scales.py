@@ -13,6 +13,7 @@ from pfedgp_core.wire.hello import Hello
 from server.clients.input_scales import off_scale, on_another_scale, two_scales
 from server.clients.membership import common_spec, misfit, outsiders
 from server.clients.roster import Roster
+from server.clients.waiting import wait_for_clients
 from tests.own_sites import OwnGrid, archive, rows_of
 from tests.wire_parts import greets_with
 
@@ -110,7 +111,7 @@ def test_a_site_that_does_not_fit_is_refused_and_the_others_begin(
     own_site_module.own_site.cache_clear()
     sites = {f"ward-{n}": archive(tmp_path / f"{n}.npz", rows_of(0, 1, part=i)[:40]) for i, n in enumerate("abc")}
     grid, roster = OwnGrid(dict(sorted(sites.items(), reverse=True)), greets_with(2, **changes)), Roster(OWN)
-    roster.wait(grid)
+    wait_for_clients(roster, grid)
     assert [client.name for client in roster.online()] == ["ward-a", "ward-b"]
     assert np.isfinite(roster.spec.std).all()
     assert reason in caplog.text

@@ -7,6 +7,7 @@ import pytest
 from client import own_site as own_site_module
 from pfedgp_core.config import Settings
 from server.clients.roster import Roster
+from server.clients.waiting import wait_for_clients
 from tests.own_sites import OwnGrid, archive, rows_of
 
 ONE = Settings(min_clients=1, clients_per_round=1, min_results=1, wait_timeout=30.0)
@@ -32,7 +33,7 @@ def known(roster: Roster) -> dict[str, str]:
 
 def test_a_site_may_have_another_name_than_its_key(tmp_path: Path) -> None:
     roster = Roster(ONE.replace(min_clients=2))
-    roster.wait(keyed_grid(tmp_path, a="a", ward="client-1"))
+    wait_for_clients(roster, keyed_grid(tmp_path, a="a", ward="client-1"))
     assert known(roster) == {"a": "a", "ward": "client-1"}
 
 
@@ -43,7 +44,7 @@ def test_a_site_cannot_take_the_name_of_another_sites_key(
     grid = OwnGrid({})
     owner = add_keyed(grid, tmp_path, "a", "a")
     roster = Roster(ONE)
-    roster.wait(grid)
+    wait_for_clients(roster, grid)
     context = grid.contexts.pop(owner)
     roster.refresh(grid)
 
@@ -66,7 +67,7 @@ def test_the_owner_of_a_name_gets_it_back(tmp_path: Path, caplog: pytest.LogCapt
     grid = OwnGrid({})
     thief = add_keyed(grid, tmp_path, "a", "b")
     roster = Roster(ONE)
-    roster.wait(grid)
+    wait_for_clients(roster, grid)
     assert known(roster) == {"a": "b"}
     owner = add_keyed(grid, tmp_path, "a", "a")
     roster.refresh(grid)
@@ -77,7 +78,7 @@ def test_the_owner_of_a_name_gets_it_back(tmp_path: Path, caplog: pytest.LogCapt
 
 def test_a_name_stays_with_its_key_over_a_resume(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     roster = Roster(ONE)
-    roster.wait(keyed_grid(tmp_path, ward="client-1"))
+    wait_for_clients(roster, keyed_grid(tmp_path, ward="client-1"))
     resumed = Roster(ONE.replace(min_results=1))
     resumed.adopt_state(roster.to_state())
     grid = keyed_grid(tmp_path, ward="client-2")
@@ -91,7 +92,7 @@ def test_a_name_stays_with_its_key_over_a_resume(tmp_path: Path, caplog: pytest.
 def test_checkpoints_without_keys_and_nodes_without_keys(tmp_path: Path) -> None:
     grid = OwnGrid({"ward": archive(tmp_path / "w.npz", rows_of(0, 1))})
     roster = Roster(ONE)
-    roster.wait(grid)
+    wait_for_clients(roster, grid)
     assert known(roster) == {"ward": ""}
     state = roster.to_state()
     for client in state["clients"]:
@@ -112,7 +113,7 @@ def test_a_node_is_one_client_however_often_it_is_renamed(tmp_path: Path, caplog
     grid = OwnGrid({})
     node = add_keyed(grid, tmp_path, "z1", "z")
     roster = Roster(ONE)
-    roster.wait(grid)
+    wait_for_clients(roster, grid)
     for name in ("z2", "z3"):
         answers_with(grid, node, name)
         roster.answering.failed(roster.online()[0].name, "DataError", anew=True)
@@ -128,7 +129,7 @@ def test_a_name_is_free_once_its_owner_is_connected_whatever_that_one_says(
     grid = OwnGrid({})
     thief = add_keyed(grid, tmp_path, "a", "b")
     roster = Roster(ONE)
-    roster.wait(grid)
+    wait_for_clients(roster, grid)
     roster.clients["a"].trained_in.extend([1, 2, 3])
     add_keyed(grid, tmp_path, said or "a", "a")
     if not said:
@@ -142,7 +143,7 @@ def test_a_name_is_free_once_its_owner_is_connected_whatever_that_one_says(
 
 def test_the_keys_of_a_checkpoint_keep_their_names(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     roster = Roster(ONE)
-    roster.wait(keyed_grid(tmp_path, beta="b"))
+    wait_for_clients(roster, keyed_grid(tmp_path, beta="b"))
     resumed = Roster(ONE)
     resumed.adopt_state(roster.to_state())
     resumed.refresh(keyed_grid(tmp_path, b="a"))
@@ -154,7 +155,7 @@ def test_names_that_look_alike_are_one(name: str, tmp_path: Path) -> None:
     roster = Roster(ONE)
     grid = OwnGrid({})
     add_keyed(grid, tmp_path, "ward-1", "ward-1")
-    roster.wait(grid)
+    wait_for_clients(roster, grid)
     add_keyed(grid, tmp_path, name, "b")
     roster.refresh(grid)
     assert known(roster) == {"ward-1": "ward-1"}

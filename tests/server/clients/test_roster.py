@@ -14,6 +14,7 @@ from pfedgp_core.wire.names import CONFIG
 from server.clients import roster as roster_module
 from server.clients import waiting
 from server.clients.roster import Roster
+from server.clients.waiting import wait_for_clients
 from tests.fakegrid import FakeGrid
 from tests.federation_run import SMALL, Run, start
 from tests.wire_parts import greets_with
@@ -21,7 +22,7 @@ from tests.wire_parts import greets_with
 
 def test_all_clients_of_a_simulated_data_set_are_awaited() -> None:
     roster = Roster(SMALL)
-    roster.wait(FakeGrid(app, 5))
+    wait_for_clients(roster, FakeGrid(app, 5))
     assert [client.name for client in roster.all] == [f"client-0{i}" for i in range(5)]
     assert roster.reference.input_shape == (1, 8, 8)
     assert roster.reference.partition_hash
@@ -31,7 +32,7 @@ def test_a_missing_client_ends_the_wait_with_the_names_of_those_present() -> Non
     grid = FakeGrid(app, 5)
     grid.offline = {3}
     with pytest.raises(RunFailedError, match=r"4 of 5 clients are ready \(client-00, .*client-04\) after 0.5 s"):
-        Roster(SMALL.replace(wait_timeout=0.5)).wait(grid)
+        wait_for_clients(Roster(SMALL.replace(wait_timeout=0.5)), grid)
 
 
 def test_the_log_says_why_the_run_waits(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,7 +41,7 @@ def test_the_log_says_why_the_run_waits(caplog: pytest.LogCaptureFixture, monkey
     grid = FakeGrid(app, 5)
     grid.offline = {0, 3}
     with pytest.raises(RunFailedError):
-        Roster(SMALL.replace(wait_timeout=0.6)).wait(grid)
+        wait_for_clients(Roster(SMALL.replace(wait_timeout=0.6)), grid)
     assert "waiting: 3 of 5 clients are ready (client-01, client-02, client-04); the run ends in 1 s" in caplog.text
     assert "unless 2 more can take part" in caplog.text
     assert "min-clients" not in caplog.text  # a simulation needs all of its clients
@@ -52,21 +53,21 @@ def test_a_resumed_simulation_waits_for_all_however_slowly_they_start(monkeypatc
     monkeypatch.setattr(waiting, "RESUME_PATIENCE", 0.0)
     settings = SMALL.replace(min_results=1, wait_timeout=0.6)
     before = Roster(settings)
-    before.wait(FakeGrid(app, 5))
+    wait_for_clients(before, FakeGrid(app, 5))
     slow, after = FakeGrid(app, 5), Roster(settings.replace(wait_timeout=60.0))
     slow.offline = {0, 1, 3}
     threading.Timer(0.5, slow.offline.clear).start()
     after.adopt_state(before.to_state())
-    after.wait(slow)
+    wait_for_clients(after, slow)
     assert len(after.online()) == 5
     slow.offline = {0, 1, 2, 3}
-    after.wait(slow)  # in later rounds min-results are enough, as they are without an interruption
+    wait_for_clients(after, slow)  # in later rounds min-results are enough, as they are without an interruption
 
     never, after = FakeGrid(app, 5), Roster(settings)
     never.offline = {3}
     after.adopt_state(before.to_state())
     with pytest.raises(RunFailedError, match=r"4 of 5 clients are ready .*missing: client-03"):
-        after.wait(never)
+        wait_for_clients(after, never)
 
 
 @pytest.mark.parametrize(
@@ -80,19 +81,19 @@ def test_a_resumed_simulation_waits_for_all_however_slowly_they_start(monkeypatc
 )
 def test_clients_that_do_not_belong_together_end_the_run_before_it_starts(changes: dict, reason: str) -> None:
     with pytest.raises(RunFailedError, match=reason):
-        Roster(SMALL).wait(FakeGrid(app, 5, greets_with(1, **changes)))
+        wait_for_clients(Roster(SMALL), FakeGrid(app, 5, greets_with(1, **changes)))
 
 
 @pytest.mark.parametrize("field", [{"name": ""}, {"name": "a\nb"}, {"classes": [99]}, {"n_test": -1}, {"versions": 3}])
 def test_a_malformed_greeting_is_no_client(field: dict) -> None:
     with pytest.raises(RunFailedError, match=r"4 of 5 clients are ready.*1 cannot take part"):
-        Roster(SMALL.replace(wait_timeout=0.3)).wait(FakeGrid(app, 5, greets_with(1, **field)))
+        wait_for_clients(Roster(SMALL.replace(wait_timeout=0.3)), FakeGrid(app, 5, greets_with(1, **field)))
 
 
 def test_a_wrong_number_of_nodes_is_found_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "BROKEN_PATIENCE", 0.2)
     with pytest.raises(RunFailedError, match=r"None of the 2 connected clients.*ConfigError.*clients take part, 5"):
-        Roster(SMALL.replace(wait_timeout=60.0)).wait(FakeGrid(app, 2))
+        wait_for_clients(Roster(SMALL.replace(wait_timeout=60.0)), FakeGrid(app, 2))
 
 
 def test_an_unavailable_node_is_greeted_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +107,7 @@ def test_an_unavailable_node_is_greeted_again(monkeypatch: pytest.MonkeyPatch) -
         return reply
 
     roster = Roster(SMALL)
-    roster.wait(FakeGrid(app, 5, first_time_unavailable))
+    wait_for_clients(roster, FakeGrid(app, 5, first_time_unavailable))
     assert len(roster.all) == 5 and answered.count(2) == 2
 
 

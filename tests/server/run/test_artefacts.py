@@ -14,6 +14,7 @@ import pytest
 from pfedgp_core.config import GPSettings, Settings
 from pfedgp_core.errors import ArtefactError, NonFiniteError
 from pfedgp_core.metrics.classification import MetricSums, metric_sums
+from server.report.plots import write_pictures
 from server.run import files
 from server.run.artefacts import CLIENT_COLUMNS, RunFolder
 from server.run.files import write_whole
@@ -251,7 +252,7 @@ def test_a_failing_picture_is_a_warning(
         raise RuntimeError("no fonts")
 
     monkeypatch.setattr("server.report.plots.accuracy_png", fail)
-    folder.write_plots([], MetricSums.zero() + metric_sums([[0.2, 0.8]], [1]))
+    write_pictures(folder.path, [], MetricSums.zero() + metric_sums([[0.2, 0.8]], [1]))
     assert "accuracy.png could not be made (RuntimeError: no fonts)" in caplog.text
     assert not (folder.path / "accuracy.png").exists()
     assert (folder.path / "reliability.png").stat().st_size > 1000

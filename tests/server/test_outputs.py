@@ -11,10 +11,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, RunFailedError
+from server.outputs import Outputs
 from server.report.prometheus import PrometheusFile
 from server.report.reporters import Guarded, Reporter, client_measures, pooled_measures
 from server.report.tensorboard import TensorBoardLog
-from server.run.outputs import Outputs
 from server.run.settings import read_settings_file
 from tests.federation_run import SMALL, Run, federate
 
