@@ -1,28 +1,26 @@
-"""docs/architecture.md lists every module of its packages with the first line of the module's docstring."""
+"""docs/modules.md lists every module with the first line of its docstring."""
 
-import ast
-import re
+import importlib.util
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SECTIONS = dict(
-    re.findall(r"^## `([\w/]+)`\n(.*?)(?=^## |\Z)", (ROOT / "docs/architecture.md").read_text(), re.M | re.S)
-)
-PACKAGES = [name for name in SECTIONS if (ROOT / name / "__init__.py").is_file()]
+_spec = importlib.util.spec_from_file_location("make_modules", ROOT / "docs/make_modules.py")
+assert _spec
+assert _spec.loader
+make_modules = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(make_modules)
+
+MODULES = [path for package in make_modules.PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 
 
-def first_lines(package: str) -> dict[str, str]:
-    modules = [path for path in (ROOT / package).glob("*.py") if path.stem != "__init__"]
-    return {path.name: (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n")[0] for path in modules}
+def test_the_index_is_up_to_date() -> None:
+    assert (ROOT / "docs/modules.md").read_text(encoding="utf-8") == make_modules.index(), "run docs/make_modules.py"
 
 
-def test_the_document_has_the_packages_that_it_is_about() -> None:
-    assert {"pfedgp_core", "client", "server", "pfedgp/site", "pfedgp/operator"} <= set(PACKAGES)
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_every_module_is_listed_with_what_it_is_about(package: str) -> None:
-    listed = dict(re.findall(r"^\* `([\w.]+)`: (.+)$", SECTIONS[package], re.M))
-    assert {name: line for name, line in listed.items() if name.endswith(".py")} == first_lines(package)
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_module_says_what_it_is_about(path: Path) -> None:
+    # Flower's command line executes these two, so they stay empty.
+    empty = path.parent.parent == ROOT and path.parent.name in ("client", "server") and path.name == "__init__.py"
+    assert empty != bool(make_modules.first_line(path))
