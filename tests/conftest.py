@@ -33,7 +33,7 @@ import torch  # noqa: E402
 torch.set_num_threads(1)
 
 TESTS = Path(__file__).resolve().parent
-FLOWER_TESTS = {"client", "deploy", "server"}
+FLOWER_TESTS = {"client", "deploy", "pfedgp", "server"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
