@@ -1,0 +1,35 @@
+"""The state folder of a server."""
+
+from pathlib import Path
+
+import pytest
+
+from pfedgp.operator.state import StateFolder
+from pfedgp_core.errors import RunFailedError
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pathspec.*")
+
+
+def test_one_server_on_a_state_folder(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path / "state")
+    state.prepare()
+    assert state.running() is None
+
+    with state.locked():
+        assert state.running()
+        with pytest.raises(RunFailedError, match=r"runs on .* already"), state.locked():
+            pass
+
+    assert state.running() is None
+
+
+def test_the_secret_is_made_once_and_for_its_owner(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path / "state")
+    state.prepare()
+    state.make_secret()
+    secret = state.secret.read_bytes()
+
+    state.make_secret()
+
+    assert state.secret.read_bytes() == secret and len(secret) == 32
+    assert state.secret.stat().st_mode & 0o777 == 0o600
