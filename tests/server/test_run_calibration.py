@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from flwr.app import Message
 
-from pfedgp_core.metrics.calibration import prudent_temperature
-from pfedgp_core.metrics.classification import MetricSums, summarise
-from pfedgp_core.wire.names import CONFIG, SPLIT
+from pfedgp_core.metrics.classification import TEMPERATURE_GRID, MetricSums, summarise
+from pfedgp_core.wire.names import CONFIG, ROUND, SPLIT
 from server.run.model_file import load_model, save_model
 from tests.fakegrid import Tamper
 from tests.federation_run import SMALL, Run, federate, resume
@@ -56,26 +55,58 @@ def test_the_temperature_is_chosen_on_validation_data(run: Run, record: dict) ->
     assert record["temperature"] == run.summary["temperature"] == chosen
     assert run.summary["ece_at_temperature"] == test[chosen]["ece"]
     assert run.summary["ece"] == pytest.approx(test[1.0]["ece"])
-    pooled = [MetricSums.from_dict(t["validation"]) for t in record["temperatures"]]
-    prudent = prudent_temperature([pooled])  # the clients are of nearly one size
-    assert prudent is not None and record["model_temperature"] == run.summary["model_temperature"] == prudent
+    prudent = record["model_temperature"]
+    assert run.summary["model_temperature"] == prudent
     assert run.summary["ece_at_model_temperature"] == test[prudent]["ece"]
     assert run.summary["nll_at_model_temperature"] == test[prudent]["nll"]
-    assert run.summary["validation_samples"] == pooled[0].n > 0
+    assert run.summary["validation_samples"] == MetricSums.from_dict(record["temperatures"][0]["validation"]).n > 0
 
 
-def test_the_models_that_it_was_chosen_for_carry_it(run: Run, tmp_path: Path) -> None:
-    chosen = run.summary["model_temperature"]
-    assert chosen not in (1, run.summary["temperature"])  # or this test could not tell which one it is
+def too_cautious(request: Message, index: int, reply: Message) -> Message:
+    """A tamper by which all validation samples were right at the end, and the less certain the higher the temperature.
+
+    The smallest ECE is then at the sharpest temperature, and the prudent choice, 0.2, one step of the grid before it.
+    """
+    if request.content[CONFIG].get(SPLIT) == "test":
+        with metrics_in(reply) as metrics:
+            n = metrics["calibration.validation.n"][0]
+            confidences = [{0.1: 0.999, 0.2: 0.95, 0.5: 0.9}.get(t, 0.5) for t in TEMPERATURE_GRID]
+            bins = [np.arange(15) == int(15 * confidence) for confidence in confidences]
+            counts = (n * np.concatenate(bins)).tolist()
+            metrics["calibration.validation.correct"] = [n] * len(bins)
+            metrics["calibration.validation.bin_count"] = counts
+            metrics["calibration.validation.bin_correct"] = counts
+            sums = [n * confidence * its_bin for confidence, its_bin in zip(confidences, bins, strict=True)]
+            metrics["calibration.validation.bin_confidence"] = np.concatenate(sums).tolist()
+    return reply
+
+
+def only_the_first_round_is_right(request: Message, index: int, reply: Message) -> Message:
+    """A tamper by which all validation samples are right in round 1, and wrong in the others."""
+    if request.content[CONFIG].get(SPLIT) == "validation":
+        with metrics_in(reply) as metrics:
+            right = request.content[CONFIG][ROUND] == 1
+            metrics["sums.correct"] = metrics["sums.n"] * right
+            metrics["sums.bin_correct"] = [count * right for count in metrics["sums.bin_count"]]
+    return reply
+
+
+def test_the_models_that_it_was_chosen_for_carry_it(tmp_path: Path) -> None:
+    run = federate(SETTINGS, tmp_path / "run", too_cautious)
     assert run.summary["best_round"] == load_model(run.path / "final")[1]["round"]
+    assert run.summary["temperature"] == 0.1
+    assert run.summary["model_temperature"] == 0.2
     for which in ("best", "final"):
-        assert load_model(run.path / which)[1]["temperature"] == chosen
-        assert json.loads((run.path / which / "meta.json").read_text())["temperature"] == chosen
-    # Where the last round's model is another, nothing is known about it.
-    other = federate(SETTINGS.replace(rounds=3, evaluate_every=1), tmp_path / "run")
-    assert other.model("best").tobytes() != other.model("final").tobytes()
-    assert load_model(other.path / "best")[1]["temperature"] == other.summary["model_temperature"]
-    assert "temperature" not in load_model(other.path / "final")[1]
+        assert load_model(run.path / which)[1]["temperature"] == 0.2
+        assert json.loads((run.path / which / "meta.json").read_text())["temperature"] == 0.2
+
+
+def test_a_last_model_that_is_another_carries_none(tmp_path: Path) -> None:
+    """Nothing is known about it."""
+    run = federate(SETTINGS.replace(evaluate_every=1), tmp_path / "run", only_the_first_round_is_right)
+    assert run.summary["best_round"] == 1
+    assert load_model(run.path / "best")[1]["temperature"] == run.summary["model_temperature"]
+    assert "temperature" not in load_model(run.path / "final")[1]
 
 
 def test_a_run_that_gets_more_rounds_gives_its_best_model_the_new_temperature(run: Run, tmp_path: Path) -> None:

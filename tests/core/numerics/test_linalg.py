@@ -73,13 +73,13 @@ def test_duplicate_points_in_float32():
 
 
 def test_float64_where_float32_cannot():
-    """Entries near float32's smallest number, where jitter is rounded away."""
-    hard = torch.tensor([[1e-42, 1e-42], [1e-42, 1.1e-42]])
+    """Entries near float32's largest number, whose sum, and with it the mean diagonal, is beyond it."""
+    hard = 3e38 * torch.tensor([[1.0, 1.0], [1.0, 0.99]])  # indefinite, so that no rounding can make a factor of it
     counters = Counter()
     L = safe_cholesky(torch.stack([hard, torch.eye(2)]), counters)
-    assert L.dtype == torch.float32 and L.isfinite().all()
-    assert counters["cholesky_float64"] == 1
-    assert_allclose(L[0].double() @ L[0].double().T, hard.double(), rtol=1e-2)
+    assert L.dtype == torch.float32
+    assert counters == {"cholesky_float64": 1, "cholesky_jitter": 1}
+    assert_allclose(L[0].double() @ L[0].double().T, hard.double() + 0.01 * 0.995 * 3e38 * torch.eye(2), rtol=1e-6)
     assert torch.equal(L[1], torch.eye(2))
 
 
