@@ -12,10 +12,14 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from pfedgp_core.errors import ConfigError
-from pfedgp_core.registry import KERNELS, choices
+from pfedgp_core.method_settings import MethodSettings, method_fields
+from pfedgp_core.registry import KERNELS, METHODS, choices, is_import_path
 from pfedgp_core.setting import Value, check, default_of, kebab, setting
 
-__all__ = ["GPSettings", "Settings", "describe", "parse_assignment"]
+__all__ = ["GPSettings", "Settings", "flat_fields"]
+
+
+GROUPS = ("gp", "own")  # fields of `Settings` that are groups of settings
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,9 @@ class Settings:
     # What is learned
     task: str = setting(
         "classification", "what the data set's samples are labelled with", choices=("classification", "regression")
+    )
+    method: str = setting(
+        "pfedgp", f"federated method: {', '.join(METHODS)}, or package.module:Class; its own settings are METHOD.*"
     )
     dataset: str = setting("digits", "data set of a simulation; deployed clients bring their own data")
     data_root: str = setting("", "folder (or packed file) of the data set; empty = where the data set lies by default")
@@ -128,6 +135,12 @@ class Settings:
     momentum: float = setting(0.9, "momentum of SGD, within one update", low=0.0, high=0.9999)
     weight_decay: float = setting(1e-3, "weight decay of SGD", low=0.0, high=1e3)
     clip_norm: float = setting(50.0, "largest gradient norm of a step", low=1e-6, high=1e9)
+    batch_size: int = setting(
+        20, "samples of a mini-batch; pfedgp takes all of a client's data at once", low=1, high=1_000_000
+    )
+    local_steps: int = setting(
+        20, "mini-batches of one update, 0 = local-epochs passes; unused by pfedgp", low=0, high=1_000_000
+    )
     loss_scale: float = setting(1.0, "factor on the loss", low=1e-6, high=1e6)
     loss_normalisation: str = setting(
         "node-mean",
@@ -142,12 +155,14 @@ class Settings:
     dp_delta: float = setting(1e-5, "delta of the (epsilon, delta) that a run states", low=1e-12, high=0.5)
     seed: int = setting(0, "seed of everything random in the run", low=0, high=2**63 - 1)
     gp: GPSettings = field(default_factory=GPSettings)
+    own: MethodSettings = field(default_factory=MethodSettings)
 
     def __post_init__(self) -> None:
         for owner, prefix in ((self, ""), (self.gp, "gp.")):
             for f in fields(owner):
-                if f.name != "gp":
+                if f.name not in GROUPS:
                     check(prefix + kebab(f.name), getattr(owner, f.name), f)
+        self._check_method()
         if self.clients_per_round > self.participants:
             raise ConfigError(
                 f"clients-per-round = {self.clients_per_round} is more than the clients that take part "
@@ -183,6 +198,22 @@ class Settings:
                 "so no round could succeed: lower the first or raise the second."
             )
 
+    def _check_method(self) -> None:
+        """Raise ConfigError where the method is not known, or does not go with the other settings."""
+        self.own.check(self.method)
+        if is_import_path(self.method):
+            return
+        if self.method not in METHODS:
+            near = difflib.get_close_matches(self.method, METHODS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"choose one of: {', '.join(METHODS)},"
+            raise ConfigError(f"method = {self.method!r} is not known: {hint} or give package.module:Class.")
+        tasks = METHODS[self.method].tasks
+        if self.task not in tasks:
+            raise ConfigError(
+                f"method = {self.method!r} does not go with task = {self.task!r}: set task = {tasks[0]!r}, or "
+                "method = 'pfedgp'."
+            )
+
     @property
     def participants(self) -> int:
         """Simulated clients that take part in the run."""
@@ -199,64 +230,37 @@ class Settings:
         ConfigError
             An unknown key, a value of the wrong type, out of range, or not among the choices.
         """
-        known = _flat_fields()
+        known, of_methods = flat_fields(), method_fields()
         flat: dict[str, Any] = {}
         nested: dict[str, Any] = {}
+        own: dict[str, Value] = {}
+        foreign = is_import_path(str(run_config.get("method", "")))  # its class declares keys that nobody knows here
         for key, value in run_config.items():
+            if foreign and key not in known and "." in key:
+                own[key] = value
+                continue
             if key not in known:
-                near = difflib.get_close_matches(key, known, n=1)
+                near = difflib.get_close_matches(kebab(key), known, n=1)
                 hint = f"did you mean {near[0]!r}?" if near else f"the keys are: {', '.join(sorted(known))}."
                 raise ConfigError(f"Unknown setting {key!r}: {hint}")
             f = known[key]
-            if f.type in (float, "float") and isinstance(value, int) and not isinstance(value, bool):
+            if isinstance(default_of(f), float) and isinstance(value, int) and not isinstance(value, bool):
                 value = _float(value)
-            (nested if key.startswith("gp.") else flat)[f.name] = value
-        return cls(**flat, gp=GPSettings(**nested))
+            if key in of_methods:
+                own[key] = value
+            else:
+                (nested if key.startswith("gp.") else flat)[f.name] = value
+        return cls(**flat, gp=GPSettings(**nested), own=MethodSettings.of(own))
 
     def to_run_config(self) -> dict[str, Value]:
         """Return all settings as flat kebab-case keys; the inverse of ``from_run_config``."""
-        flat = {kebab(f.name): getattr(self, f.name) for f in fields(self) if f.name != "gp"}
-        return flat | {f"gp.{kebab(f.name)}": getattr(self.gp, f.name) for f in fields(self.gp)}
+        flat = {kebab(f.name): getattr(self, f.name) for f in fields(self) if f.name not in GROUPS}
+        gp = {f"gp.{kebab(f.name)}": getattr(self.gp, f.name) for f in fields(self.gp)}
+        return flat | gp | self.own.to_run_config()
 
     def replace(self, **changes: Any) -> "Settings":
         """Return a copy with some fields changed (snake_case names)."""
         return dataclasses.replace(self, **changes)
-
-
-def describe() -> list[tuple[str, Value, str]]:
-    """Return (key, default, help) of every setting, in order."""
-    rows: list[tuple[str, Value, str]] = []
-    for key, f in _flat_fields().items():
-        text = f.metadata["help"]
-        if f.metadata["choices"]:
-            text += " (" + ", ".join(f.metadata["choices"]) + ")"
-        rows.append((key, default_of(f), text))
-    return rows
-
-
-def parse_assignment(text: str) -> tuple[str, Value]:
-    """Turn ``key=value`` from a command line into a key and a value of the type of the setting's default.
-
-    Raises
-    ------
-    ConfigError
-        No ``=``, an unknown key, or a value that is not of the setting's type.
-    """
-    key, separator, raw = text.partition("=")
-    key, raw = key.strip(), raw.strip()
-    if not separator:
-        raise ConfigError(f"{text!r} is not of the form key=value; write for example rounds=20.")
-    known = _flat_fields()
-    if key not in known:
-        Settings.from_run_config({key: raw})
-    default = default_of(known[key])
-    try:
-        if isinstance(default, bool):
-            return key, {"true": True, "false": False}[raw.lower()]
-        return key, type(default)(raw)
-    except (ValueError, KeyError):
-        wanted = "true or false" if isinstance(default, bool) else {int: "an integer", float: "a number"}[type(default)]
-        raise ConfigError(f"{key} = {raw!r} is not {wanted}; give for example {key}={default}.") from None
 
 
 def _float(value: int) -> float:
@@ -266,6 +270,7 @@ def _float(value: int) -> float:
         return math.inf  # out of every range
 
 
-def _flat_fields() -> dict[str, dataclasses.Field]:
-    flat = {kebab(f.name): f for f in fields(Settings) if f.name != "gp"}
-    return flat | {f"gp.{kebab(f.name)}": f for f in fields(GPSettings)}
+def flat_fields() -> dict[str, dataclasses.Field]:
+    """Declarations of all settings by flat key, in order."""
+    flat = {kebab(f.name): f for f in fields(Settings) if f.name not in GROUPS}
+    return flat | {f"gp.{kebab(f.name)}": f for f in fields(GPSettings)} | method_fields()

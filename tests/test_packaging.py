@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from pfedgp import __version__
-from pfedgp_core.config import Settings, describe
+from pfedgp_core.config import Settings
+from pfedgp_core.config_text import describe
 
 ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")

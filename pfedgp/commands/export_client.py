@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pfedgp.commands.simulate import collect_settings
-from pfedgp_core.config import describe
+from pfedgp_core.config_text import describe
 from pfedgp_core.errors import ConfigError
 from server.outputs import Outputs
 from server.run.settings import read_settings_file

@@ -7,7 +7,8 @@ from typing import Any
 
 from pfedgp.commands.simulate import add_settings, collect_settings
 from pfedgp.operator.connection import add_connection
-from pfedgp_core.config import Settings, parse_assignment
+from pfedgp_core.config import Settings
+from pfedgp_core.config_text import parse_assignment
 from pfedgp_core.errors import ConfigError
 
 __all__ = ["add_arguments", "main"]

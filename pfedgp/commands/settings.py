@@ -2,7 +2,8 @@
 
 import argparse
 
-from pfedgp_core.config import Settings, describe
+from pfedgp_core.config import Settings
+from pfedgp_core.config_text import describe
 from server.run.settings import dump_settings
 
 __all__ = ["add_arguments", "main"]

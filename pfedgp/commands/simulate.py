@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pfedgp_core.config import Settings, describe, parse_assignment
+from pfedgp_core.config import Settings
+from pfedgp_core.config_text import describe, parse_assignment
 from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
 from server.outputs import Outputs
 from server.run.settings import read_settings_file

@@ -31,6 +31,7 @@ def local_update(
     settings: Settings,
     stream: Stream,
     clock: Callable[[], float] = time.perf_counter,
+    optimiser: SGD | None = None,
 ) -> UpdateResult:
     """Train the shared parameters on one client's data; `state` changes in place.
 
@@ -46,6 +47,8 @@ def local_update(
         Derived from (run seed, round, client).
     clock : callable
         Clock of the reported seconds.
+    optimiser : SGD, optional
+        Of the state's parameters, with the momentum of former updates; a fresh one if left out.
 
     Raises
     ------
@@ -61,7 +64,7 @@ def local_update(
     if not task.learnable:
         result.status = "single-class"
         return result
-    optimiser = SGD(state.parameters(), settings.learning_rate, settings.momentum, settings.weight_decay)
+    optimiser = optimiser or SGD(state.parameters(), settings.learning_rate, settings.momentum, settings.weight_decay)
     state.train()
     for epoch in range(settings.local_epochs):
         optimiser.zero_grad()

@@ -9,7 +9,9 @@ trusts the sender. Nothing here knows Flower.
 from typing import Any
 
 __all__ = [
+    "ACCEPTED",
     "ARRAYS",
+    "BEST",
     "CLIENT",
     "CONFIG",
     "EVALUATE",
@@ -20,7 +22,9 @@ __all__ = [
     "OK",
     "ONBOARD",
     "ONBOARDED",
+    "PERSONAL",
     "ROUND",
+    "RUN",
     "SETTINGS",
     "SHARED",
     "SPEC",
@@ -35,13 +39,17 @@ __all__ = [
 ARRAYS, CONFIG, METRICS = "arrays", "config", "metrics"  # the groups of a message
 SHARED = "shared"  # arrays: the flat vector
 SETTINGS, ROUND, SPLIT, SPEC = "settings", "round", "split", "spec"  # config of a request
+# Config of a request to a client that keeps a state of its own: the run, the same over resumes; the last round, up to
+# that of the model in the request, in which this client's update was accepted (0: none); the round of the best model.
+RUN, ACCEPTED, BEST = "run", "accepted", "best"
 CLIENT, STATUS = "client", "status"  # config of a reply
 MODEL, MODEL_HASH, ONBOARDED = "model", "model_sha256", "onboarded"  # config of a publication and of its reply
 HELLO, TRAIN, EVALUATE, ONBOARD = "query.hello", "train", "evaluate", "query.onboard"  # kinds of message
 SPLITS = ("validation", "test")
-OK = "ok"
+OK, PERSONAL = "ok", "personal"
 STATUSES = {  # what became of a local update, and how the log says it
     OK: "updated",
+    PERSONAL: "trained what stays with the client",
     "no-step": "no update (every step skipped)",
     "single-class": "no update (single class)",
     "no-data": "no update (no training data)",

@@ -5,7 +5,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from pfedgp_core.config import Settings, describe
+from pfedgp_core.config import Settings
+from pfedgp_core.config_text import describe
 from pfedgp_core.errors import ConfigError
 
 __all__ = ["dump_settings", "read_settings_file", "toml_value"]

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pfedgp_core.config import GPSettings, Settings, describe, parse_assignment
+from pfedgp_core.config import GPSettings, Settings
+from pfedgp_core.config_text import describe, parse_assignment
 from pfedgp_core.errors import ConfigError
+from pfedgp_core.method_settings import method_fields
 
 DEFAULTS = Settings().to_run_config()
 NUMBERS = [key for key, value in DEFAULTS.items() if type(value) in (int, float)]
@@ -29,7 +31,8 @@ def test_keys_are_flat_and_kebab_case():
     assert DEFAULTS["local-epochs"] == 1 and DEFAULTS["gp.output-scale"] == 8.0
     assert not [key for key in DEFAULTS if "_" in key or key != key.lower()]
     assert "gp" not in DEFAULTS
-    assert len(DEFAULTS) == len(dataclasses.fields(Settings)) - 1 + len(dataclasses.fields(GPSettings))
+    groups = len(dataclasses.fields(GPSettings)) + len(method_fields())
+    assert len(DEFAULTS) == len(dataclasses.fields(Settings)) - 2 + groups
 
 
 @given(

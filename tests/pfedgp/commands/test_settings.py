@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from pfedgp.cli import main
-from pfedgp_core.config import Settings, describe
+from pfedgp_core.config import Settings
+from pfedgp_core.config_text import describe
 from server.run.settings import read_settings_file
 
 

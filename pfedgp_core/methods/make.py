@@ -1,0 +1,56 @@
+"""A method by its name or import path."""
+
+import importlib
+
+import torch
+
+from pfedgp_core.config import Settings
+from pfedgp_core.errors import ConfigError
+from pfedgp_core.methods.base import Method
+from pfedgp_core.registry import METHODS, entry, is_import_path
+
+__all__ = ["make_method"]
+
+
+def make_method(
+    settings: Settings, input_shape: tuple[int, ...], class_count: int, device: torch.device | str = "cpu"
+) -> Method:
+    """Make the method that ``settings.method`` names.
+
+    An import path is imported here. Whoever calls this for a request of another machine checks first whether that
+    machine may name code (see `client.method`).
+
+    Raises
+    ------
+    ConfigError
+        There is no such method, it cannot be imported, is no `Method`, or has a setting that it does not declare.
+    """
+    found = _imported(settings.method) if is_import_path(settings.method) else _registered(settings.method)
+    if not found.name.isidentifier() and found.name not in METHODS:
+        raise ConfigError(
+            f"method = {settings.method!r} has the name {found.name!r}: give its class a name of one word."
+        )
+    for key, _ in settings.own.given:
+        group, _, rest = key.partition(".")
+        if group not in METHODS and (group != found.name or rest not in found.options):
+            known = ", ".join(f"{found.name}.{own}" for own in found.options) or "none"
+            raise ConfigError(f"Unknown setting {key!r}: the settings of this method are: {known}.")
+    return found(settings, input_shape, class_count, device)
+
+
+def _registered(name: str) -> type[Method]:
+    found: type[Method] = entry(METHODS, "method", name).load()
+    return found
+
+
+def _imported(path: str) -> type[Method]:
+    module, _, name = path.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except Exception as error:
+        raise ConfigError(
+            f"method = {path!r} cannot be imported ({type(error).__name__}): install the package or correct the path."
+        ) from error
+    if not isinstance(found, type) or not issubclass(found, Method):
+        raise ConfigError(f"method = {path!r} is no method: name a subclass of pfedgp_core.methods.base.Method.")
+    return found

@@ -1,0 +1,118 @@
+"""pFedGP (Achituve et al. 2021): a shared kernel network, and Gaussian processes fitted to each client's own data."""
+
+from collections import Counter
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pfedgp_core.config import Settings
+from pfedgp_core.data.samples import ClientData, TensorSplit
+from pfedgp_core.learning.timing import PhaseTimer
+from pfedgp_core.methods.base import Method, Update
+from pfedgp_core.methods.evaluation import EvaluationResult, evaluate_client
+from pfedgp_core.methods.predictor import Predictor
+from pfedgp_core.methods.update import local_update
+from pfedgp_core.model.features import compute_features
+from pfedgp_core.model.shared import SharedState
+from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.tree.classifier import PersonalClassifier
+from pfedgp_core.wire.names import OK
+
+__all__ = ["PFedGP", "TreePredictor"]
+
+
+class PFedGP(Method):
+    """Clients take a gradient step of the GP tree's loss; the personal classifier is the tree itself, never trained.
+
+    Nothing has to be kept at a client: its classifier follows from what it receives and its own data.
+    """
+
+    name, onboards = "pfedgp", True
+
+    def __init__(
+        self, settings: Settings, input_shape: tuple[int, ...], class_count: int, device: torch.device | str = "cpu"
+    ) -> None:
+        super().__init__(settings, input_shape, class_count, device)
+        state = SharedState.initial(settings, self.input_shape, class_count)
+        self._start = state.to_vector()
+        self._state = state.to(self.device)
+
+    def initial(self) -> np.ndarray:
+        """See ``Method.initial``: network, and inducing inputs and scales where the settings have them."""
+        return self._start
+
+    def update(self, received: np.ndarray, kept: np.ndarray | None, data: TensorSplit, stream: Stream) -> Update:
+        """See ``Method.update``: the paper's ClientUpdate (`local_update`)."""
+        self._state.load_vector(received)
+        result = local_update(self._state, data, self.settings, stream)
+        return Update(self._state.to_vector() if result.status == OK else None, None, result)
+
+    def personal(self, received: np.ndarray, kept: np.ndarray | None, train: TensorSplit, stream: Stream) -> Predictor:
+        """See ``Method.personal``: a tree of Gaussian processes, fitted to `train`."""
+        return TreePredictor(self.shared_state(received, kept, train, stream), train, self.settings, stream)
+
+    def evaluate(
+        self,
+        received: np.ndarray,
+        kept: np.ndarray | None,
+        data: ClientData,
+        split: str,
+        stream: Stream,
+    ) -> EvaluationResult:
+        """See ``Method.evaluate``; of a regression, errors and coverage."""
+        state, train = self.shared_state(received, kept, data.train, stream), data.train
+        if split == "validation":
+            return evaluate_client(state, train, data.validation, self.settings, stream)
+        return evaluate_client(state, train, data.test, self.settings, stream, validation=data.validation)
+
+    def shared_state(
+        self, received: np.ndarray, kept: np.ndarray | None, train: TensorSplit, stream: Stream
+    ) -> SharedState:
+        """The kernel network, and all else that is not personal, with which this client predicts."""
+        self._state.load_vector(received)
+        return self._state
+
+
+class TreePredictor:
+    """The kernel network and a tree fitted on its features, as a `Predictor` on raw inputs.
+
+    Parameters
+    ----------
+    state : SharedState
+    train : TensorSplit
+    settings : Settings
+    stream : Stream
+        Of the Gibbs chains.
+    """
+
+    def __init__(self, state: SharedState, train: TensorSplit, settings: Settings, stream: Stream) -> None:
+        self._network, self._timer = state.network, PhaseTimer()
+        state.eval()
+        with self._timer.phase("network"):
+            features = compute_features(state.network, train.inputs)
+        with self._timer.phase("gp"):
+            self.classifier = PersonalClassifier(settings, stream, state.inducing, state.kernel(settings))
+            self.classifier.fit(features, train.labels)
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """See ``Predictor.classes_``: those of the training data, or with ``classes = all`` of the federation."""
+        return self.classifier.classes_
+
+    @property
+    def counters_(self) -> Counter[str]:
+        """See ``Predictor.counters_``."""
+        return self.classifier.counters_
+
+    @property
+    def seconds_(self) -> dict[str, float]:
+        """See ``Predictor.seconds_``."""
+        return dict(self._timer.seconds)
+
+    def predict_proba(self, inputs: Tensor) -> np.ndarray:
+        """See ``Predictor.predict_proba``."""
+        with self._timer.phase("network"):
+            features = compute_features(self._network, inputs)
+        with self._timer.phase("gp"):
+            return self.classifier.predict_proba(features)

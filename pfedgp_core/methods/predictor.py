@@ -1,0 +1,29 @@
+"""What every method gives a client at the end: class probabilities of raw inputs."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+from torch import Tensor
+
+__all__ = ["Predictor"]
+
+
+class Predictor(Protocol):
+    """A client's personal classifier on raw inputs."""
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """Sorted class ids, int64 [k]; the columns of `predict_proba`."""
+
+    @property
+    def counters_(self) -> Counter[str]:
+        """Recoverable events by name."""
+
+    @property
+    def seconds_(self) -> Mapping[str, float]:
+        """Seconds by phase (``network``, ``gp``)."""
+
+    def predict_proba(self, inputs: Tensor) -> np.ndarray:
+        """Class probabilities, float64 [T, k], of inputs [T, ...]; every row sums to 1."""
