@@ -18,7 +18,7 @@ import yaml
 from pfedgp.cli import VERBS, main
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docker").rglob("*.md")])
+DOCS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "docker").rglob("*.md")])
 COMPOSE = sorted([ROOT / "docker-compose.yml", *(ROOT / "docker").glob("compose*.yml")])
 SCRIPTS = sorted([ROOT / "Makefile", ROOT / ".ci" / "run", ROOT / "docker" / "Dockerfile", *ROOT.glob("docker/*.sh")])
 FLOWER = ("flwr", "flower-superlink", "flower-supernode", "flower-superexec")
@@ -28,7 +28,19 @@ PREFIX = re.compile(
 )
 OPTION = re.compile(r"--[a-z][a-z0-9-]*")
 OPERATOR = "/opt/pfedgp/share/operator.sh"
-TOP = ("client", "docker", "docs", "experiments", "pfedgp", "pfedgp_core", "server", "tests", ".ci")
+TOP = (
+    "client",
+    "docker",
+    "docs",
+    "experiments",
+    "pfedgp",
+    "pfedgp_core",
+    "scripts",
+    "server",
+    "tests",
+    ".ci",
+    ".github",
+)
 
 
 @lru_cache
