@@ -34,6 +34,7 @@ from pfedgp_core.data.own.samples import Samples
 from pfedgp_core.data.samples import Split, normalised
 from pfedgp_core.data.spec import DataSpec, normal_class, parse_shape, union_of_classes
 from pfedgp_core.errors import ConfigError, DataError
+from pfedgp_core.registry import TASKS
 from pfedgp_core.words import shape_text
 
 __all__ = ["OwnSite", "Source", "own_site"]
@@ -100,7 +101,7 @@ class Source:
             str(node_config.get("label-column", "label")),
             str(node_config.get("state", "")).strip(),
             parse_shape(settings.input_shape),
-            settings.task == "regression",
+            not TASKS[settings.task].classes,
         )
 
     @property

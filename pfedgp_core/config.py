@@ -7,13 +7,13 @@ TOML and on the command line (``local-epochs``, ``gp.kernel``), snake_case here.
 import dataclasses
 import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.method_settings import MethodSettings, method_fields
-from pfedgp_core.registry import KERNELS, METHODS, choices, is_import_path
+from pfedgp_core.registry import KERNELS, METHODS, TASKS, VARIANTS, choices, is_import_path
 from pfedgp_core.setting import Value, check, default_of, kebab, setting
 
 __all__ = ["GPSettings", "Settings", "flat_fields"]
@@ -26,7 +26,7 @@ GROUPS = ("gp", "own")  # fields of `Settings` that are groups of settings
 class GPSettings:
     """The Gaussian process at a tree node (keys ``gp.*``)."""
 
-    kernel: str = setting("rbf", "kernel on the features", choices=choices(KERNELS))
+    kernel: str = setting("rbf", "kernel on the features", choices=KERNELS)
     output_scale: float = setting(8.0, "prior variance of a latent value", low=1e-6, high=1e6)
     length_scale: float = setting(
         1.0, "length scale of the kernel, in units of unit-sphere features", low=1e-6, high=1e6
@@ -58,9 +58,7 @@ class Settings:
     """Everything that decides a federation's result, apart from the clients' own data."""
 
     # What is learned
-    task: str = setting(
-        "classification", "what the data set's samples are labelled with", choices=("classification", "regression")
-    )
+    task: str = setting("classification", "what the data set's samples are labelled with", choices=TASKS)
     method: str = setting(
         "pfedgp", f"federated method: {', '.join(METHODS)}, or package.module:Class; its own settings are METHOD.*"
     )
@@ -82,7 +80,7 @@ class Settings:
     input_shape: str = setting(
         "", "shape of one input, such as 3,32,32, to which sites resize their images; empty = that of their data"
     )
-    variant: str = setting("full", "GP at each tree node", choices=("full", "ip-data", "ip-compute"))
+    variant: str = setting("full", "GP at each tree node", choices=VARIANTS)
     objective: str = setting("predictive", "training objective", choices=("predictive", "marginal"))
     inducing_per_class: int = setting(
         100, "inducing inputs of each class, or in all in regression (ip-data, ip-compute)", low=1, high=100_000
@@ -168,24 +166,7 @@ class Settings:
                 f"clients-per-round = {self.clients_per_round} is more than the clients that take part "
                 f"(clients - unseen-clients = {self.participants}): lower the first or raise clients."
             )
-        if self.variant == "ip-data" and self.objective == "marginal":
-            raise ConfigError(
-                "objective = 'marginal' does not go with variant = 'ip-data', whose training data are inducing inputs: "
-                "set objective = 'predictive', or variant = 'full' or 'ip-compute'."
-            )
-        if self.task == "regression" and self.classes == "all":
-            raise ConfigError(
-                "classes = 'all' does not go with task = 'regression', which has no classes: set classes = 'own'."
-            )
-        if self.variant == "full" and self.classes == "all":
-            raise ConfigError(
-                "classes = 'all' needs inducing inputs for the classes that a client lacks: "
-                "set variant = 'ip-data' or 'ip-compute', or classes = 'own'."
-            )
-        if self.variant != "ip-data" and not self.personal_data:
-            raise ConfigError(
-                f"personal-data = false leaves variant = {self.variant!r} without any data: set variant = 'ip-data'."
-            )
+        self._check_variant()
         if self.aggregation == "trimmed-mean" and 0 < self.trim_share * self.clients_per_round < 1 - 1e-9:
             raise ConfigError(
                 f"trim-share = {self.trim_share:g} of clients-per-round = {self.clients_per_round} leaves nobody out: "
@@ -212,6 +193,36 @@ class Settings:
             raise ConfigError(
                 f"method = {self.method!r} does not go with task = {self.task!r}: set task = {tasks[0]!r}, or "
                 "method = 'pfedgp'."
+            )
+
+    def _check_variant(self) -> None:
+        """Raise ConfigError where variant, task and objective do not go together."""
+        variant = VARIANTS[self.variant]
+        if self.task not in variant.tasks:
+            others = _either(choices(VARIANTS, lambda v: self.task in v.tasks))
+            raise ConfigError(
+                f"variant = {self.variant!r} does not go with task = {self.task!r}: set variant = {others}."
+            )
+        if variant.labelled_inducing and self.objective == "marginal":
+            others = _either(choices(VARIANTS, lambda v: not v.labelled_inducing))
+            raise ConfigError(
+                f"objective = 'marginal' does not go with variant = {self.variant!r}, whose training data are inducing "
+                f"inputs: set objective = 'predictive', or variant = {others}."
+            )
+        if not TASKS[self.task].classes and self.classes == "all":
+            raise ConfigError(
+                f"classes = 'all' does not go with task = {self.task!r}, which has no classes: set classes = 'own'."
+            )
+        if not variant.needs_inducing and self.classes == "all":
+            others = _either(choices(VARIANTS, lambda v: v.needs_inducing))
+            raise ConfigError(
+                "classes = 'all' needs inducing inputs for the classes that a client lacks: "
+                f"set variant = {others}, or classes = 'own'."
+            )
+        if not variant.labelled_inducing and not self.personal_data:
+            others = _either(choices(VARIANTS, lambda v: v.labelled_inducing))
+            raise ConfigError(
+                f"personal-data = false leaves variant = {self.variant!r} without any data: set variant = {others}."
             )
 
     @property
@@ -261,6 +272,10 @@ class Settings:
     def replace(self, **changes: Any) -> "Settings":
         """Return a copy with some fields changed (snake_case names)."""
         return dataclasses.replace(self, **changes)
+
+
+def _either(names: Sequence[str]) -> str:
+    return " or ".join(map(repr, names))
 
 
 def _float(value: int) -> float:

@@ -4,14 +4,26 @@ Imports neither torch nor what it names, so that settings, help texts and the co
 """
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from pfedgp_core.errors import ConfigError
-from pfedgp_core.setting import setting
+from pfedgp_core.setting import choices_text, setting
 
-__all__ = ["KERNELS", "METHODS", "Entry", "MethodEntry", "choices", "entry", "is_import_path"]
+__all__ = [
+    "KERNELS",
+    "METHODS",
+    "TASKS",
+    "VARIANTS",
+    "Entry",
+    "MethodEntry",
+    "TaskEntry",
+    "VariantEntry",
+    "choices",
+    "entry",
+    "is_import_path",
+]
 
 
 @dataclass(frozen=True)
@@ -51,6 +63,43 @@ class MethodEntry(Entry):
     settings: dict[str, Field] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class VariantEntry(Entry):
+    """A way in which a tree node becomes a GP, and all that others need to know of it.
+
+    Attributes
+    ----------
+    needs_inducing : bool
+        Whether the shared model holds inducing inputs for it. They can stand in for the data of a class too.
+    labelled_inducing : bool
+        Whether they are training points with labels, or with targets in regression. Training is then on them alone,
+        which leaves nothing to the marginal objective, and prediction can do without the client's own data.
+    no_certificate : str
+        Why a PAC-Bayes certificate of such a classifier would not be true; empty where the theorem covers it.
+    tasks : tuple of str
+        Names in `TASKS`.
+    """
+
+    needs_inducing: bool = False
+    labelled_inducing: bool = False
+    no_certificate: str = "nobody has shown that its theorem covers this variant"
+    tasks: tuple[str, ...] = ("classification",)
+
+
+@dataclass(frozen=True)
+class TaskEntry(Entry):
+    """What samples are labelled with.
+
+    Attributes
+    ----------
+    classes : bool
+        Whether labels are classes of the federation, or numbers.
+    """
+
+    classes: bool = True
+
+
+# Method classes: see `pfedgp_core.methods.base.Method`.
 METHODS: dict[str, MethodEntry] = {
     "pfedgp": MethodEntry(
         "pfedgp_core.methods.pfedgp:PFedGP",
@@ -89,13 +138,47 @@ KERNELS: dict[str, Entry] = {
     "linear": Entry("pfedgp_core.kernels.linear:Linear", "inner product of the features"),
 }
 
+# Variant classes: see `pfedgp_core.tree.variants.base.Variant`.
+VARIANTS: dict[str, VariantEntry] = {
+    "full": VariantEntry(
+        "pfedgp_core.tree.variants.full:Full",
+        "GP on the client's own data",
+        no_certificate="",
+        tasks=("classification", "regression"),
+    ),
+    "ip-data": VariantEntry(
+        "pfedgp_core.tree.variants.ip_data:IPData",
+        "inducing inputs as shared training data",
+        needs_inducing=True,
+        labelled_inducing=True,
+        no_certificate="its class-ratio correction shifts the answers with this client's class counts, which no prior "
+        "covers",
+        tasks=("classification", "regression"),
+    ),
+    "ip-compute": VariantEntry(
+        "pfedgp_core.tree.variants.ip_compute:IPCompute",
+        "GP on the client's own data, seen through inducing inputs",
+        needs_inducing=True,
+        no_certificate="",
+        tasks=("classification", "regression"),
+    ),
+}
 
-def choices(entries: Mapping[str, Entry]) -> tuple[str, ...]:
-    """Names in the order of the registry, as a setting's choices."""
-    return tuple(entries)
+# Head classes: see `pfedgp_core.heads.base.Head`.
+TASKS: dict[str, TaskEntry] = {
+    "classification": TaskEntry("pfedgp_core.heads.classification:Classification", "a tree of binary GPs"),
+    "regression": TaskEntry("pfedgp_core.heads.regression:Regression", "one GP with Gaussian noise", classes=False),
+}
+
+Kind = TypeVar("Kind", bound=Entry)
 
 
-def entry(entries: Mapping[str, Entry], key: str, name: str) -> Entry:
+def choices(entries: Mapping[str, Kind], fitting: Callable[[Kind], bool] = lambda _: True) -> tuple[str, ...]:
+    """Names in the order of the registry: all, or those of fitting entries."""
+    return tuple(name for name, each in entries.items() if fitting(each))
+
+
+def entry(entries: Mapping[str, Kind], key: str, name: str) -> Kind:
     """Return the entry of a name.
 
     Raises
@@ -104,7 +187,7 @@ def entry(entries: Mapping[str, Entry], key: str, name: str) -> Entry:
         The name is not known; `key` is the setting that holds it.
     """
     if name not in entries:
-        raise ConfigError(f"{key} = {name!r} is not known; choose one of: {', '.join(entries)}.")
+        raise ConfigError(f"{key} = {name!r} is not known; {choices_text(name, entries)}")
     return entries[name]
 
 

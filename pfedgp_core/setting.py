@@ -1,21 +1,23 @@
 """One setting: how its default, help text, range and choices are declared, and how a value is checked against them."""
 
 import dataclasses
+import difflib
 import math
+from collections.abc import Collection, Iterable
 from dataclasses import field
 from typing import Any
 
 from pfedgp_core.errors import ConfigError
 
-__all__ = ["Value", "check", "default_of", "kebab", "setting"]
+__all__ = ["Value", "check", "choices_text", "default_of", "kebab", "setting"]
 
 Value = int | float | str | bool
 
 
 def setting(
-    default: Value, help: str, *, low: float = -math.inf, high: float = math.inf, choices: tuple[str, ...] = ()
+    default: Value, help: str, *, low: float = -math.inf, high: float = math.inf, choices: Collection[str] = ()
 ) -> Any:
-    """Declare a field of a dataclass of settings."""
+    """Declare a field of a dataclass of settings; `choices` may be a registry, which is asked at every check."""
     return field(default=default, metadata={"help": help, "low": low, "high": high, "choices": choices})
 
 
@@ -38,7 +40,14 @@ def check(key: str, value: Any, f: dataclasses.Field) -> None:
         names = {int: "an integer", float: "a number", str: "a text", bool: "true or false"}
         raise ConfigError(f"{key} = {value!r} is not {names[kind]}; the default is {f.default!r}.")
     if f.metadata["choices"] and value not in f.metadata["choices"]:
-        raise ConfigError(f"{key} = {value!r} is not known; choose one of: {', '.join(f.metadata['choices'])}.")
+        raise ConfigError(f"{key} = {value!r} is not known; {choices_text(str(value), f.metadata['choices'])}")
     low, high = f.metadata["low"], f.metadata["high"]
     if kind in (int, float) and not low <= value <= high:
         raise ConfigError(f"{key} = {value!r} is out of range; give a value from {low:g} to {high:g}.")
+
+
+def choices_text(name: str, known: Iterable[str]) -> str:
+    """The remedy for a name that is not known: all that there are, and the nearest one, where one is near."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"choose one of: {', '.join(names)}" + (f"; did you mean {near[0]!r}?" if near else ".")

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError
+from pfedgp_core.registry import VARIANTS
 
-__all__ = ["VARIANTS", "Case", "select"]
+__all__ = ["Case", "select"]
 
-VARIANTS = ("full", "ip-data", "ip-compute")
 CLASSES = (2, 4, 10)
 SAMPLES = (80, 400, 800, 1800)
 LARGE_SAMPLES = (10_000, 100_000)

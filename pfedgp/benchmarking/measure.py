@@ -20,6 +20,7 @@ from pfedgp_core.methods.update import local_update
 from pfedgp_core.model.features import compute_features
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.registry import VARIANTS
 from pfedgp_core.tree.classifier import PersonalClassifier
 
 __all__ = ["CaseBenchmark"]
@@ -85,7 +86,7 @@ class CaseBenchmark:
             "classes": case.classes,
             "n": case.n,
             "test_points": case.test_points,
-            "inducing_per_class": 0 if case.variant == "full" else case.inducing_per_class,
+            "inducing_per_class": case.inducing_per_class if VARIANTS[case.variant].needs_inducing else 0,
             "update_cpu_s": median(pairs.first),
             "epoch_cpu_s": median(pairs.second),
             "epoch_batch": batch,

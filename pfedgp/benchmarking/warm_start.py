@@ -18,6 +18,7 @@ from pfedgp_core.methods.update import local_update
 from pfedgp_core.model.features import compute_features
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.registry import VARIANTS
 
 __all__ = ["CIFAR10_SPECTRUM", "spectrum", "trained_network", "trained_state"]
 
@@ -50,7 +51,7 @@ def trained_state(variant: str, inducing_per_class: int, seed: int) -> SharedSta
         Shared between calls: not to be modified.
     """
     network = trained_network(seed)
-    if variant == "full":
+    if not VARIANTS[variant].needs_inducing:
         return SharedState(network)
     count = FEDERATION_CLASSES * inducing_per_class
     images = digit_images(tuple(range(FEDERATION_CLASSES)), count, Stream(seed, "inducing"))

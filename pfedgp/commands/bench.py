@@ -5,8 +5,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pfedgp.benchmarking.cases import VARIANTS, select
+from pfedgp.benchmarking.cases import select
 from pfedgp_core.errors import ArtefactError, ConfigError
+from pfedgp_core.registry import VARIANTS
 
 __all__ = ["add_arguments", "main"]
 

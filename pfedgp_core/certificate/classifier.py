@@ -19,6 +19,7 @@ from pfedgp_core.certificate.risk import class_probabilities, node_rows
 from pfedgp_core.certificate.theorem import Risk, TreeCertificate, certify_tree
 from pfedgp_core.errors import DataError
 from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.registry import VARIANTS
 from pfedgp_core.tree.classifier import PersonalClassifier
 
 __all__ = [
@@ -178,10 +179,10 @@ def _refuse(classifier: PersonalClassifier, n: int, min_samples: int) -> None:
             f"All samples are of the one class {classifier.classes_[0]}, so there is no decision to certify: "
             "certify on held-out data (--method held-out)."
         )
-    if settings.variant == "ip-data":
+    if reason := VARIANTS[settings.variant].no_certificate:
         raise NoCertificateError(
-            "There is no certificate for variant = 'ip-data': its class-ratio correction shifts the answers with this "
-            "client's class counts, which no prior covers; certify on held-out data (--method held-out)."
+            f"There is no certificate for variant = {settings.variant!r}: {reason}; certify on held-out data "
+            "(--method held-out)."
         )
     if settings.classes == "all":
         raise NoCertificateError(

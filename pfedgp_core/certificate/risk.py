@@ -29,7 +29,7 @@ from pfedgp_core.certificate.node_posterior import exact_gp
 from pfedgp_core.kernels.base import unit_sphere
 from pfedgp_core.tree.classifier import PersonalClassifier
 from pfedgp_core.tree.splits import Node, Tree
-from pfedgp_core.tree.variants import rows_of
+from pfedgp_core.tree.variants.base import rows_of
 
 __all__ = ["Sides", "TreeProbabilities", "class_probabilities", "node_rows", "path_probabilities", "sides"]
 

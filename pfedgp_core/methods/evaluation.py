@@ -10,15 +10,13 @@ from torch import Tensor
 
 from pfedgp_core.config import Settings
 from pfedgp_core.data.datasets import TensorSplit
+from pfedgp_core.heads.base import Personal, Sums
+from pfedgp_core.heads.make import make_head
 from pfedgp_core.learning.timing import PhaseTimer
-from pfedgp_core.metrics.calibration import CalibrationSums, confusion_counts, temperature_sums
-from pfedgp_core.metrics.classification import MetricSums, metric_sums
-from pfedgp_core.metrics.regression import RegressionSums, regression_sums
+from pfedgp_core.metrics.calibration import CalibrationSums
 from pfedgp_core.model.features import compute_features
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.numerics.streams import Stream
-from pfedgp_core.regression.task import PersonalRegressor
-from pfedgp_core.tree.classifier import PersonalClassifier
 
 __all__ = ["EvaluationResult", "evaluate_client"]
 
@@ -27,10 +25,10 @@ __all__ = ["EvaluationResult", "evaluate_client"]
 class EvaluationResult:
     """Sums of metrics over the client's points, counters of recoveries, seconds by phase (``network``, ``gp``).
 
-    A classifier has ``calibration`` too where validation data were given.
+    Where the task calibrates, there is ``calibration`` too if validation data were given.
     """
 
-    sums: MetricSums | RegressionSums
+    sums: Sums
     counters: Counter[str]
     seconds: dict[str, float]
     calibration: CalibrationSums | None = None
@@ -51,55 +49,31 @@ def evaluate_client(
     without test data gives empty sums (n = 0), never NaN. With `validation`, the same classifier predicts these data
     too, for the choice of a temperature.
     """
-    regression = settings.task == "regression"
+    head = make_head(settings)
     if not len(train.labels) or not len(test.labels):
-        return EvaluationResult(RegressionSums() if regression else MetricSums(), Counter(), {})
+        return EvaluationResult(head.no_sums(), Counter(), {})
     timer = PhaseTimer(clock)
     state.eval()
     with timer.phase("network"):
         train_features, test_features = (compute_features(state.network, split.inputs) for split in (train, test))
-    if regression:
-        data = (train_features, train.labels, test_features, test.labels)
-        with timer.phase("gp"):
-            sums, counters = _measure_regressor(PersonalRegressor(settings, state.regression_head(settings)), *data)
-        return EvaluationResult(sums, counters, dict(timer.seconds))
     with timer.phase("gp"):
-        classifier = PersonalClassifier(settings, stream, state.inducing, state.kernel(settings))
-        probabilities = classifier.fit(train_features, train.labels).predict_proba(test_features)
+        personal = head.personal(state, stream)
+        personal.fit(train_features, train.labels)
+        predicted = personal.predict(test_features)
     calibration = None
-    if validation is not None:
-        calibration = CalibrationSums(
-            _validation_sums(state, classifier, validation, timer),
-            temperature_sums(probabilities, _columns(classifier, test.labels)),
-            confusion_counts(test.labels.cpu().numpy(), classifier.classes_[probabilities.argmax(axis=1)]),
+    if validation is not None and head.calibrates:
+        calibration = personal.calibration(
+            (predicted, test.labels), _predicted(state, personal, validation, timer) if len(validation) else None
         )
-    measured = metric_sums(probabilities, _columns(classifier, test.labels))
-    return EvaluationResult(measured, classifier.counters_, dict(timer.seconds), calibration)
+    measured = personal.sums(predicted, test.labels)
+    return EvaluationResult(measured, personal.counters, dict(timer.seconds), calibration)
 
 
-def _columns(classifier: PersonalClassifier, labels: Tensor) -> np.ndarray:
-    """Column of each label among the classifier's classes; -1 where it is none of them."""
-    truth = labels.cpu().numpy()
-    columns = np.searchsorted(classifier.classes_, truth).clip(max=len(classifier.classes_) - 1)
-    return np.where(classifier.classes_[columns] == truth, columns, -1)
-
-
-def _validation_sums(
-    state: SharedState, classifier: PersonalClassifier, validation: TensorSplit, timer: PhaseTimer
-) -> tuple[MetricSums, ...]:
-    if not len(validation.labels):
-        return CalibrationSums.zero().validation
+def _predicted(
+    state: SharedState, personal: Personal, split: TensorSplit, timer: PhaseTimer
+) -> tuple[np.ndarray, Tensor]:
     with timer.phase("network"):
-        features = compute_features(state.network, validation.inputs)
+        features = compute_features(state.network, split.inputs)
     with timer.phase("gp"):
-        probabilities = classifier.predict_proba(features)
-    return temperature_sums(probabilities, _columns(classifier, validation.labels))
-
-
-def _measure_regressor(
-    regressor: PersonalRegressor, features: Tensor, targets: Tensor, test_features: Tensor, test_targets: Tensor
-) -> tuple[MetricSums | RegressionSums, Counter[str]]:
-    mean, deviation = regressor.fit(features, targets).predict(test_features, return_std=True)
-    own = regressor.standardiser_
-    sums = regression_sums(mean, deviation, test_targets.cpu().numpy(), own.mean, own.deviation)
-    return sums, regressor.counters_
+        predicted: np.ndarray = personal.predict(features)
+    return predicted, split.labels

@@ -1,26 +1,21 @@
 """One client's local update (paper, algorithm 1, ClientUpdate): received weights in, updated weights out."""
 
 import time
-from collections import Counter
 from collections.abc import Callable
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from pfedgp_core.config import Settings
 from pfedgp_core.data.datasets import TensorSplit
 from pfedgp_core.errors import NonFiniteError
+from pfedgp_core.heads.make import make_head
 from pfedgp_core.learning.result import UpdateResult
 from pfedgp_core.learning.sgd import SGD
 from pfedgp_core.learning.timing import PhaseTimer
 from pfedgp_core.model.features import FeaturePass
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.numerics.streams import Stream
-from pfedgp_core.regression.gp import Standardiser
-from pfedgp_core.regression.task import regression_loss
-from pfedgp_core.tree.client_tree import ClientTree, tree_classes
-from pfedgp_core.tree.objectives import tree_loss
-from pfedgp_core.tree.variants import make_variant
 
 __all__ = ["local_update"]
 
@@ -59,9 +54,8 @@ def local_update(
     if not len(data.labels):
         result.status = "no-data"
         return result
-    make: type[_RegressionTask] | type[_TreeTask] = _RegressionTask if settings.task == "regression" else _TreeTask
-    task = make(state, data.labels, settings, stream, result.counters)
-    if not task.learnable:
+    training = make_head(settings).training(state, data.labels, stream, result.counters)
+    if not training.learnable:
         result.status = "single-class"
         return result
     optimiser = optimiser or SGD(state.parameters(), settings.learning_rate, settings.momentum, settings.weight_decay)
@@ -71,7 +65,7 @@ def local_update(
         with timer.phase("network"):
             passed = FeaturePass(state.network, data.inputs)
         with timer.phase("gp"):
-            loss = task.loss(passed.features, epoch)
+            loss = training.loss(passed.features, epoch)
             if loss is None:
                 break
             loss.backward()
@@ -92,41 +86,3 @@ def local_update(
     if not all(torch.isfinite(p).all() for p in state.parameters()):
         raise NonFiniteError("The updated weights are not finite: lower the learning rate.")
     return result
-
-
-class _TreeTask:
-    """Classification: the tree is built from the features of the first pass, and fixed for the local epochs."""
-
-    def __init__(
-        self, state: SharedState, labels: Tensor, settings: Settings, stream: Stream, counters: Counter[str]
-    ) -> None:
-        self.state, self.labels, self.settings, self.stream, self.counters = state, labels, settings, stream, counters
-        self.classes = tree_classes(labels, state.inducing, settings)
-        self.learnable = len(self.classes) > 1
-        self.tree: ClientTree | None = None
-
-    def loss(self, features: Tensor, epoch: int) -> Tensor | None:
-        """Loss of the features [N, d] of one epoch; None where no node has anything to predict."""
-        if self.tree is None:
-            inducing = self.state.inducing
-            self.tree = ClientTree.build(features.detach(), self.labels, self.classes, inducing, self.stream)
-        variant = make_variant(self.settings, self.state.kernel(self.settings))
-        points = self.tree.points(features, self.state.inducing)
-        return tree_loss(points, self.tree.tree, variant, self.settings, self.stream.child(epoch), self.counters)
-
-
-class _RegressionTask:
-    """Regression: targets are standardised once, with the client's own mean and deviation."""
-
-    learnable = True
-
-    def __init__(
-        self, state: SharedState, labels: Tensor, settings: Settings, stream: Stream, counters: Counter[str]
-    ) -> None:
-        self.state, self.settings, self.stream, self.counters = state, settings, stream, counters
-        self.targets = Standardiser.fit(labels).apply(labels)
-
-    def loss(self, features: Tensor, epoch: int) -> Tensor | None:
-        """Loss of the features [N, d] of one epoch; None where there is nothing to predict."""
-        head = self.state.regression_head(self.settings)
-        return regression_loss(features, self.targets, head, self.settings, self.stream.child(epoch), self.counters)

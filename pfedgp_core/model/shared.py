@@ -6,15 +6,15 @@ from torch import Tensor, nn
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
+from pfedgp_core.heads.make import make_head
 from pfedgp_core.kernels.base import Kernel
 from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.model.network import build_network
 from pfedgp_core.numerics.streams import Stream
-from pfedgp_core.regression.task import RegressionHead
+from pfedgp_core.registry import VARIANTS
 
 __all__ = ["SharedState"]
 
-NOISE_FLOOR = 1e-4  # of the noise variance of standardised targets; none that is learned makes a matrix singular
 INDUCING_SPREAD = 0.01  # they enter the kernel through the unit sphere; short rows move fast at first
 
 
@@ -33,7 +33,7 @@ class SharedState(nn.Module):
     log_scales : Parameter [2] or None
         Logarithms of the kernel's output and length scale, where they are learned.
     log_noise : Parameter [1] or None
-        Regression: logarithm of what the noise variance has above `NOISE_FLOOR`.
+        Regression: logarithm of what the noise variance has above its floor.
     inducing_targets : Parameter [M] or None
         Regression by ``ip-data``: standardised targets of the inducing inputs, of which there is one set (K = 1).
     """
@@ -71,20 +71,16 @@ class SharedState(nn.Module):
             settings.feature_dim,
             Stream(settings.seed, "initial-network").torch_generator,
         )
-        inducing = log_scales = log_noise = inducing_targets = None
-        if settings.task == "regression":
-            log_noise = torch.tensor([settings.gp.noise_variance - NOISE_FLOOR]).log()
-            class_count = 1
-            if settings.variant == "ip-data":
-                inducing_targets = Stream(settings.seed, "initial-targets").normal(settings.inducing_per_class)
-        if settings.variant != "full":
+        head = make_head(settings)
+        inducing = log_scales = None
+        if VARIANTS[settings.variant].needs_inducing:
             with torch.no_grad():
                 width = network(torch.zeros(1, *input_shape)).shape[1]
-            shape = (class_count, settings.inducing_per_class, width)
+            shape = (head.inducing_sets(class_count), settings.inducing_per_class, width)
             inducing = INDUCING_SPREAD * Stream(settings.seed, "initial-inducing").normal(*shape)
         if settings.gp.learn_scales:
             log_scales = torch.tensor([settings.gp.output_scale, settings.gp.length_scale]).log()
-        return cls(network, inducing, log_scales, log_noise, inducing_targets)
+        return cls(network, inducing, log_scales, **head.extras())
 
     def kernel(self, settings: Settings) -> Kernel:
         """The kernel with fixed scales, or with the learned ones."""
@@ -92,13 +88,6 @@ class SharedState(nn.Module):
             return make_kernel(settings.gp.kernel, settings.gp.output_scale, settings.gp.length_scale)
         output_scale, length_scale = self.log_scales.exp().unbind()
         return make_kernel(settings.gp.kernel, output_scale, length_scale)
-
-    def regression_head(self, settings: Settings) -> RegressionHead:
-        """Kernel, noise and inducing points of a regression, differentiable in the shared parameters."""
-        assert self.log_noise is not None  # `initial` gives every regression one
-        inducing = None if self.inducing is None else self.inducing[0]
-        noise = NOISE_FLOOR + self.log_noise[0].double().exp()
-        return RegressionHead(self.kernel(settings), noise, inducing, self.inducing_targets)
 
     def _tensors(self) -> list[Tensor]:
         return [t for t in (*self.parameters(), *self.buffers()) if t.is_floating_point()]

@@ -28,6 +28,7 @@ from pfedgp_core.errors import ConfigError, DataError, NonFiniteError
 from pfedgp_core.kernels.base import Kernel, unit_sphere
 from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.registry import VARIANTS
 from pfedgp_core.regression.gp import FITCRegression, FullRegression, Standardiser
 
 __all__ = ["PersonalRegressor", "RegressionHead", "regression_loss"]
@@ -61,15 +62,16 @@ class RegressionHead:
 
     def require(self, settings: Settings) -> None:
         """Raise ConfigError where the variant needs inducing points that are not here."""
-        missing = settings.variant != "full" and self.inducing is None
-        if missing or (settings.variant == "ip-data" and self.inducing_targets is None):
+        variant = VARIANTS[settings.variant]
+        missing = variant.needs_inducing and self.inducing is None
+        if missing or (variant.labelled_inducing and self.inducing_targets is None):
             raise ConfigError(f"variant = {settings.variant!r} needs inducing points: pass those of the shared model.")
 
     def on_data(
         self, inputs: Tensor, targets: Tensor, settings: Settings, counters: Counter[str]
     ) -> FullRegression | FITCRegression:
-        """Conditioned on data alone: the full GP, or FITC under ``ip-compute``; `inputs` [n, d] on the unit sphere."""
-        if settings.variant != "ip-compute":
+        """Conditioned on data alone, `inputs` [n, d] on the unit sphere: the full GP, or FITC with inducing inputs."""
+        if not VARIANTS[settings.variant].needs_inducing:
             return FullRegression(self.kernel, inputs, targets, self.noise_variance, settings.gp.jitter, counters)
         assert self.inducing is not None
         on_sphere = unit_sphere(self.inducing)
@@ -124,7 +126,7 @@ def regression_loss(
     if settings.objective == "marginal":
         evidence = head.on_data(inputs, targets, settings, counters).log_marginal()
         return -settings.loss_scale * evidence / len(targets)
-    if settings.variant == "ip-data":
+    if VARIANTS[settings.variant].labelled_inducing:
         density = head.on_inducing(None, settings, counters).log_density(inputs, targets)
         return -settings.loss_scale * density.mean()
     order = stream.permutation(len(targets)).to(targets.device)
@@ -198,7 +200,7 @@ class PersonalRegressor:
         self.counters_ = Counter()
         data = (unit_sphere(inputs).double(), self.standardiser_.apply(y))
         with torch.no_grad():
-            if self.settings.variant == "ip-data":
+            if VARIANTS[self.settings.variant].labelled_inducing:
                 own = data if self.settings.personal_data else None
                 self._gp = self.head.on_inducing(own, self.settings, self.counters_)
             else:

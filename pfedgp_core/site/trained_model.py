@@ -16,6 +16,7 @@ from pfedgp_core.errors import ArtefactError, ConfigError, PFedGPError
 from pfedgp_core.metrics.calibration import TEMPERATURE_LIMITS, is_temperature
 from pfedgp_core.model.features import compute_features
 from pfedgp_core.model.shared import SharedState
+from pfedgp_core.registry import TASKS
 
 __all__ = ["TrainedModel"]
 
@@ -58,10 +59,10 @@ class TrainedModel:
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
-        if getattr(self.settings, "task", "classification") != "classification":
+        if not TASKS[self.settings.task].classes:
             raise ConfigError(
-                "This model was trained with task = 'regression', and a personal classifier needs classes: give a "
-                "model of a classification."
+                f"This model was trained with task = {self.settings.task!r}, and a personal classifier needs classes: "
+                "give a model of a classification."
             )
         if not is_temperature(self.temperature):
             low, high = TEMPERATURE_LIMITS

@@ -16,10 +16,12 @@ from pfedgp_core.gp.prediction_cache import CachedNode
 from pfedgp_core.kernels.base import Kernel, unit_sphere
 from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.registry import VARIANTS
 from pfedgp_core.tree.client_tree import ClientTree, tree_classes
 from pfedgp_core.tree.splits import Tree, class_log_probabilities
 from pfedgp_core.tree.uncertainty import Prediction, binary_entropy, expected_entropy, split_entropy
-from pfedgp_core.tree.variants import NodeGP, make_variant
+from pfedgp_core.tree.variants.base import NodeGP
+from pfedgp_core.tree.variants.make import make_variant
 
 __all__ = ["PersonalClassifier"]
 
@@ -72,7 +74,7 @@ class PersonalClassifier:
         kernel: Kernel | None = None,
     ) -> None:
         self.settings = settings or Settings()
-        if self.settings.variant != "full" and inducing is None:
+        if VARIANTS[self.settings.variant].needs_inducing and inducing is None:
             raise ConfigError(
                 f"variant = {self.settings.variant!r} needs inducing inputs: pass those of the shared model."
             )

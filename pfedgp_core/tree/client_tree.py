@@ -10,7 +10,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.kernels.base import unit_sphere
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.tree.splits import Tree, build_tree, class_means
-from pfedgp_core.tree.variants import ClientPoints
+from pfedgp_core.tree.variants.base import ClientPoints
 
 __all__ = ["ClientTree", "tree_classes"]
 

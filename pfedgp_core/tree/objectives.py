@@ -20,7 +20,7 @@ from pfedgp_core.gp.links import node_log_probabilities
 from pfedgp_core.numerics.quadrature import log_sigmoid_expectation
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.tree.splits import Node, Tree
-from pfedgp_core.tree.variants import ClientPoints, Variant
+from pfedgp_core.tree.variants.base import ClientPoints, Variant
 
 __all__ = ["predictive_losses", "tree_loss"]
 

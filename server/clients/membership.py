@@ -15,6 +15,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.data.own.class_ids import map_classes
 from pfedgp_core.data.spec import LARGEST_SHAPE, DataSpec, class_list, parse_shape, pooled_moments, union_of_classes
 from pfedgp_core.errors import DataError, RunFailedError
+from pfedgp_core.registry import TASKS
 from pfedgp_core.wire.hello import Hello
 from pfedgp_core.words import shape_text
 from server.clients.input_scales import HOPELESS_SCALE, impossible_moments, off_scale, on_another_scale, trusted_counts
@@ -72,8 +73,8 @@ def misfit(hello: Hello, settings: Settings, spec: DataSpec | None) -> str:
         )
     if spec and (reason := off_scale(hello, spec, HOPELESS_SCALE)):
         return reason
-    if settings.task == "regression":
-        return f"{hello.name} has classes, and this run is a regression." if hello.class_names else ""
+    if not TASKS[settings.task].classes:
+        return f"{hello.name} has classes, and this run is a {settings.task}." if hello.class_names else ""
     class_names = spec.class_names if spec else class_list(settings.class_names)
     if class_names:
         try:
@@ -145,7 +146,7 @@ def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
     if not holders:
         raise RunFailedError("No connected site has training data: look at the sites' data with pfedgp check-data.")
     class_names: tuple[str, ...] = ()
-    if settings.task == "classification":
+    if TASKS[settings.task].classes:
         class_names = class_list(settings.class_names) or union_of_classes(hello.class_names for hello in hellos)
         if len(class_names) < 2:
             raise RunFailedError(

@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any, TextIO
 
 from pfedgp_core.config import Settings
+from pfedgp_core.registry import TASKS
 from server.report.reporters import Reporter
 from server.report.wording import doubt_of, duration, number, percent, shortened, size
 
@@ -38,7 +39,7 @@ class ConsoleReporter(Reporter):
         s, gp = settings, settings.gp
         self._rounds = s.rounds
         epochs = "1 local epoch" if s.local_epochs == 1 else f"{s.local_epochs} local epochs"
-        regression = s.task == "regression"
+        regression = not TASKS[s.task].classes
         simulated = f"{s.dataset}, {'regression' if regression else f'{s.classes_per_client} classes per client'}"
         own = f"the clients' own{', regression' if regression else ''}"
         sampler = f"{gp.sweeps} sweeps, {gp.train_chains} chains in training, {gp.predict_chains} in prediction"

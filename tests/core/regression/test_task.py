@@ -9,11 +9,12 @@ import torch
 from pfedgp_core.config import GPSettings, Settings
 from pfedgp_core.data.datasets import TensorSplit
 from pfedgp_core.errors import ConfigError, DataError, NonFiniteError
+from pfedgp_core.heads.regression import NOISE_FLOOR, regression_head
 from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.methods.evaluation import evaluate_client
 from pfedgp_core.methods.update import local_update
 from pfedgp_core.metrics.regression import RegressionSums, summarise_regression
-from pfedgp_core.model.shared import NOISE_FLOOR, SharedState
+from pfedgp_core.model.shared import SharedState
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.regression.task import PersonalRegressor, RegressionHead, regression_loss
 
@@ -68,11 +69,11 @@ def test_marginal_likelihood_recovers_the_noise():
     optimiser = torch.optim.Adam(shared.parameters(), 0.1)
     for _ in range(80):
         optimiser.zero_grad()
-        loss = regression_loss(x, y, shared.regression_head(settings), settings, Stream(0), Counter())
+        loss = regression_loss(x, y, regression_head(shared, settings), settings, Stream(0), Counter())
         assert loss is not None
         loss.backward()
         optimiser.step()
-    noise = float(shared.regression_head(settings).noise_variance.detach()) * spread**2
+    noise = float(regression_head(shared, settings).noise_variance.detach()) * spread**2
     assert noise == pytest.approx(0.25, rel=0.2)
 
 
@@ -80,7 +81,7 @@ def test_marginal_likelihood_recovers_the_noise():
 def test_equal_targets_and_one_sample(variant):
     settings = SETTINGS.replace(variant=variant)
     with torch.no_grad():
-        head = state(settings).regression_head(settings)
+        head = regression_head(state(settings), settings)
         if head.inducing_targets is not None:
             head.inducing_targets.zero_()
     for n in (1, 7):
@@ -119,7 +120,7 @@ def test_inducing_points_are_required(variant):
 
 def test_inducing_points_alone_can_predict():
     settings = SETTINGS.replace(variant="ip-data", personal_data=False)
-    head = state(settings).regression_head(settings)
+    head = regression_head(state(settings), settings)
     features = np.random.default_rng(0).normal(size=(6, 8))
     first, second = (PersonalRegressor(settings, head).fit(features, y) for y in ([0.0, 2.0] * 3, [2.0, 0.0] * 3))
     assert np.array_equal(first.predict(features), second.predict(features))  # only mean and deviation are used
@@ -149,7 +150,7 @@ def test_every_shared_parameter_has_a_gradient(variant, objective):
     )
     shared, data = state(settings), split()
     loss = regression_loss(
-        shared.network(data.inputs), data.labels, shared.regression_head(settings), settings, Stream(0), Counter()
+        shared.network(data.inputs), data.labels, regression_head(shared, settings), settings, Stream(0), Counter()
     )
     assert loss is not None
     loss.backward()
@@ -158,10 +159,10 @@ def test_every_shared_parameter_has_a_gradient(variant, objective):
 
 def test_the_noise_starts_at_its_setting_and_never_reaches_zero():
     shared = state()
-    assert float(shared.regression_head(SETTINGS).noise_variance.detach()) == pytest.approx(0.3)
+    assert float(regression_head(shared, SETTINGS).noise_variance.detach()) == pytest.approx(0.3)
     with torch.no_grad():
         shared.log_noise.fill_(-1e3)
-    assert float(shared.regression_head(SETTINGS).noise_variance.detach()) == NOISE_FLOOR
+    assert float(regression_head(shared, SETTINGS).noise_variance.detach()) == NOISE_FLOOR
 
 
 @pytest.mark.parametrize(("n", "status"), [(0, "no-data"), (1, "no-step"), (2, "ok"), (3, "ok")])

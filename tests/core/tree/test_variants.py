@@ -18,7 +18,7 @@ from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.tree.classifier import PersonalClassifier
 from pfedgp_core.tree.client_tree import ClientTree
 from pfedgp_core.tree.objectives import tree_loss
-from pfedgp_core.tree.variants import make_variant
+from pfedgp_core.tree.variants.make import make_variant
 
 CASES = [
     ("full", "predictive"),

@@ -1,0 +1,1 @@
+"""The variants of pFedGP at a tree node, a file each."""
