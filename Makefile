@@ -1,4 +1,5 @@
-# make run | test | lint | format | clean | lock | compose-test. The first call makes .venv and installs everything; ARGS goes to the command.
+# make run | test | test-all | coverage | lint | format | clean | lock | compose-test. The first call makes .venv and
+# installs everything; ARGS goes to the command.
 
 PYTHON ?= python3
 VENV := .venv
@@ -6,14 +7,26 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 OLD := pFedGP needs Python 3.11 or newer: name one that is installed, for example: make PYTHON=python3.11
 
-.PHONY: run test lint format clean lock compose-test
+# Files stay whole, so that fixtures of a file are made once; their order is random, but for those that hold slow tests,
+# which come first. A run says its seed in its first lines; ARGS=--randomly-seed=SEED gives the same order once more.
+PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
+.PHONY: run test test-all coverage lint format clean lock compose-test
 
 run: $(STAMP)
 	$(BIN)/pfedgp simulate $(ARGS)
 
-# Files in their order: by number of tests, the slowest ones, which hold one test each, would come last and one by one.
+# All but what takes more than ten seconds: a few minutes.
 test: $(STAMP)
-	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(PYTEST) -m "not slow" $(ARGS)
+
+# Also deployments whose processes are killed: half an hour on two cores. The containers have a target of their own.
+test-all: $(STAMP)
+	$(PYTEST) $(ARGS)
+
+# Which lines the fast tests run; what they start as processes of their own does not count.
+coverage: $(STAMP)
+	$(PYTEST) -m "not slow" --cov --cov-report=term:skip-covered $(ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .
@@ -33,7 +46,7 @@ lock: $(STAMP)
 # Starts an engine where there is none (root on Debian); "docker/ci_engine.sh down" stops that one again.
 compose-test: $(STAMP)
 	docker/ci_engine.sh up
-	PFEDGP_COMPOSE_TEST=1 $(BIN)/python -m pytest -n 0 -s tests/deploy/test_compose.py $(ARGS)
+	PFEDGP_COMPOSE_TEST=1 $(BIN)/python -m pytest -n 0 -s tests/deploy/test_compose.py tests/deploy/test_containers_doc.py $(ARGS)
 
 # Leaves .venv (gigabytes to load again) and out/ (results) alone.
 clean:

@@ -50,6 +50,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         os.environ.pop("FLWR_HOME", None)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests come first: the last ones to end would otherwise run alone."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 _HOME = pytest.StashKey[str | None]()
 
 
