@@ -1,4 +1,4 @@
-"""The tests that no run of pytest has run, with the reasons: ``python .ci/skipped.py RESULTS.xml ...`` (JUnit's form)."""
+"""The tests that no run of pytest has run, with the reasons: ``python .ci/skipped.py RESULTS.xml ...`` (JUnit XML)."""
 
 import sys
 from pathlib import Path
