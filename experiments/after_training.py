@@ -33,7 +33,8 @@ import numpy as np
 import torch
 
 from pfedgp.cli import main as pfedgp
-from pfedgp_core.metrics.classification import MetricSums, metric_sums, summarise
+from pfedgp_core.metrics.classification import MetricSums, metric_sums
+from pfedgp_core.metrics.summary import summarise
 
 CLIENTS = 20
 

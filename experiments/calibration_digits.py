@@ -36,7 +36,9 @@ from torch.nn.utils.rnn import pad_sequence
 from pfedgp_core.data.simulated import simulated_client
 from pfedgp_core.kernels.base import unit_sphere
 from pfedgp_core.metrics.calibration import lowest_ece, temperature_sums
-from pfedgp_core.metrics.classification import TEMPERATURE_GRID, MetricSums, summarise
+from pfedgp_core.metrics.classification import MetricSums
+from pfedgp_core.metrics.summary import summarise
+from pfedgp_core.metrics.temperature import TEMPERATURE_GRID
 from pfedgp_core.model.features import compute_features
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.site.trained_model import TrainedModel

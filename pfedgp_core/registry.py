@@ -14,6 +14,7 @@ from pfedgp_core.setting import choices_text, setting
 __all__ = [
     "KERNELS",
     "METHODS",
+    "METRICS",
     "TASKS",
     "VARIANTS",
     "Entry",
@@ -162,6 +163,22 @@ VARIANTS: dict[str, VariantEntry] = {
         no_certificate="",
         tasks=("classification", "regression"),
     ),
+}
+
+# Metrics: see `pfedgp_core.metrics.base.Metric`. Tables show them in this order.
+METRICS: dict[str, Entry] = {
+    "accuracy": Entry("pfedgp_core.metrics.accuracy:ACCURACY", "share of samples whose most probable class is true"),
+    "standard_rmse": Entry("pfedgp_core.metrics.standard_rmse:STANDARD_RMSE", "RMSE in deviations of each client"),
+    "rmse": Entry("pfedgp_core.metrics.rmse:RMSE", "root mean squared error"),
+    "mae": Entry("pfedgp_core.metrics.mae:MAE", "mean absolute error"),
+    "nll": Entry("pfedgp_core.metrics.nll:NLL", "negative log-likelihood"),
+    "ece": Entry("pfedgp_core.metrics.ece:ECE", "expected calibration error"),
+    "mce": Entry("pfedgp_core.metrics.mce:MCE", "maximum calibration error"),
+    "brier": Entry("pfedgp_core.metrics.brier:BRIER", "squared distance of the probabilities from the true class"),
+    "coverage": Entry("pfedgp_core.metrics.coverage:COVERAGE", "share of targets inside their 95 % interval"),
+    "r2": Entry("pfedgp_core.metrics.r2:R2", "share of the targets' variance that is explained"),
+    "baseline_rmse": Entry("pfedgp_core.metrics.baseline_rmse:BASELINE_RMSE", "RMSE of the clients' training means"),
+    "baseline_r2": Entry("pfedgp_core.metrics.baseline_r2:BASELINE_R2", "R^2 of the clients' training means"),
 }
 
 # Head classes: see `pfedgp_core.heads.base.Head`.

@@ -5,10 +5,10 @@ from typing import Any
 
 from flwr.app import Message
 
+from pfedgp_core.metrics.task_report import CLASSIFICATION, Sums, TaskReport
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 from server.clients.roster import Client
 from server.flower.reply_checks import Checked
-from server.task_report import CLASSIFICATION, Sums, TaskReport
 
 __all__ = ["Asked", "Evaluation", "Training"]
 

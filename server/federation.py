@@ -12,6 +12,7 @@ from flwr.serverapp import Grid
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, PFedGPError, RunFailedError
+from pfedgp_core.metrics.task_report import task_report
 from pfedgp_core.model.shared import SharedState
 from server.clients.roster import Roster
 from server.clients.waiting import wait_for_clients, wait_for_returning
@@ -27,7 +28,6 @@ from server.run.checkpoint import Checkpoint, Model, write_checkpoint
 from server.run.files import CannotWriteError, truncate_lines
 from server.run.releases import Releases
 from server.strategy import PFedGP
-from server.task_report import task_report
 
 __all__ = ["Federation"]
 

@@ -11,6 +11,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.data.simulated import simulated_partition
 from pfedgp_core.data.spec import DataSpec
 from pfedgp_core.errors import RunFailedError
+from pfedgp_core.metrics.task_report import TaskReport
 from server.clients.roster import Roster
 from server.exchanged import Evaluation
 from server.outcome import client_rows, summary
@@ -18,7 +19,6 @@ from server.report.plots import write_pictures
 from server.run.artefacts import RunFolder
 from server.run.checkpoint import Model
 from server.run_calibration import RunCalibration
-from server.task_report import TaskReport
 
 __all__ = ["final_results", "model_meta", "refuse_untested"]
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError
+from pfedgp_core.metrics.task_report import TaskReport
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 from pfedgp_core.wire.versions import software_versions
 from server.clients.roster import Client, Roster
 from server.exchanged import Evaluation, Training
 from server.strategy import WITH_UPDATE
-from server.task_report import TaskReport
 
 __all__ = ["client_rows", "read_record", "round_record", "summary", "unfinished", "with_evaluation"]
 

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pfedgp_core.metrics.calibration import CalibrationSums, lowest_ece, prudent_temperature
-from pfedgp_core.metrics.classification import TEMPERATURE_GRID, MetricSums, summarise
+from pfedgp_core.metrics.classification import MetricSums
+from pfedgp_core.metrics.summary import summarise
+from pfedgp_core.metrics.temperature import TEMPERATURE_GRID
 from server.exchanged import Evaluation
 
 __all__ = ["RunCalibration"]

@@ -13,6 +13,7 @@ from flwr.serverapp.strategy import Strategy
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
 from pfedgp_core.learning.aggregation import combine, implausible_updates, update_norms
+from pfedgp_core.metrics.task_report import task_report
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.wire.names import EVALUATE, OK, ROUND, SPLIT, STATUSES, TRAIN
 from pfedgp_core.wire.replies import TrainReply
@@ -20,7 +21,6 @@ from server.clients.roster import Client, Roster
 from server.exchanged import Asked, Evaluation, Training
 from server.flower.messages import pack_vector, request, unpack_vector
 from server.flower.reply_checks import Accepted, Checked, read_evaluate_reply, read_riding_evaluation, read_train_reply
-from server.task_report import task_report
 
 __all__ = ["WITH_UPDATE", "PFedGP"]
 

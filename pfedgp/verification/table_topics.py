@@ -8,15 +8,9 @@ import torch
 from pfedgp.verification.format import NotUnderstood
 from pfedgp.verification.question import Question, Rule
 from pfedgp_core.learning.aggregation import average
-from pfedgp_core.metrics.classification import (
-    TEMPERATURE_GRID,
-    MetricSums,
-    best_temperature,
-    calibration_curve,
-    metric_sums,
-    summarise,
-    temperature_scale,
-)
+from pfedgp_core.metrics.classification import MetricSums, calibration_curve, metric_sums
+from pfedgp_core.metrics.summary import summarise
+from pfedgp_core.metrics.temperature import TEMPERATURE_GRID, best_temperature, temperature_scale
 from pfedgp_core.tree.splits import Node, Tree, class_log_probabilities
 
 __all__ = ["CALIBRATION_RULES", "FEDERATED_RULES", "TREE_RULES"]

@@ -17,7 +17,9 @@ from numpy.typing import ArrayLike
 
 from pfedgp_core.checks import MALFORMED, count
 from pfedgp_core.errors import DataError
-from pfedgp_core.metrics.classification import TEMPERATURE_GRID, MetricSums, metric_sums, summarise, temperature_scale
+from pfedgp_core.metrics.classification import MetricSums, metric_sums
+from pfedgp_core.metrics.ece import expected_calibration_error
+from pfedgp_core.metrics.temperature import TEMPERATURE_GRID, temperature_scale
 
 __all__ = [
     "TEMPERATURE_LIMITS",
@@ -121,8 +123,7 @@ def lowest_ece(sums: Sequence[MetricSums]) -> float | None:
     """Return the temperature with the smallest ECE, the first of equals (paper's rule); None without a sample."""
     if not sums[0].n:
         return None
-    errors = [summarise(at)["ece"] for at in sums]
-    return TEMPERATURE_GRID[int(np.argmin(np.array(errors, dtype=float)))]
+    return TEMPERATURE_GRID[int(np.argmin([expected_calibration_error(at) for at in sums]))]
 
 
 def prudent_temperature(clients: Sequence[Sequence[MetricSums]]) -> float | None:

@@ -1,12 +1,12 @@
-"""Accuracy and calibration as sums that can be pooled over clients, so that no prediction leaves a client.
+"""Predicted classes as sums that can be pooled over clients, so that no prediction leaves a client.
 
 Confidence is the largest probability; the 15 bins of the calibration errors are (i/15, (i+1)/15] (paper, section
 "Calibration", and its appendix on reliability diagrams).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,18 +14,8 @@ from numpy.typing import ArrayLike
 from pfedgp_core.checks import MALFORMED, count, finite
 from pfedgp_core.errors import ConfigError, DataError
 
-__all__ = [
-    "TEMPERATURE_GRID",
-    "CalibrationCurve",
-    "MetricSums",
-    "best_temperature",
-    "calibration_curve",
-    "metric_sums",
-    "summarise",
-    "temperature_scale",
-]
+__all__ = ["BINS", "CalibrationCurve", "MetricSums", "calibration_curve", "checked_probabilities", "metric_sums"]
 
-TEMPERATURE_GRID = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
 BINS = 15
 _SMALLEST = 1e-12  # NLL of a sample is at most -log of this
 _EDGE = 1e-6  # a float32 confidence that stands for an edge may lie this much above it
@@ -44,6 +34,8 @@ class MetricSums:
     bin_count, bin_confidence, bin_correct : arrays [bins]
         Per confidence bin: samples, sum of confidences, correct samples.
     """
+
+    task: ClassVar[str] = "classification"
 
     n: int = 0
     correct: int = 0
@@ -158,7 +150,7 @@ def metric_sums(probabilities: ArrayLike, labels: ArrayLike, bins: int = BINS) -
     """
     if bins < 1:
         raise ConfigError(f"bins = {bins} is too small; give at least 1.")
-    p = _checked_probabilities(probabilities)
+    p = checked_probabilities(probabilities)
     y = _checked_columns(labels, p)
     if not len(y):
         return MetricSums.zero(bins)
@@ -181,25 +173,6 @@ def metric_sums(probabilities: ArrayLike, labels: ArrayLike, bins: int = BINS) -
     )
 
 
-def summarise(sums: MetricSums) -> dict[str, float | int | None]:
-    """Return accuracy, nll, brier, ece, mce and n; every metric is None, never NaN, where n is 0.
-
-    ECE = sum_b |B_b| / n |acc_b - conf_b| and MCE = max_b |acc_b - conf_b| over the bins that are not empty.
-    """
-    if sums.n == 0:
-        return {"accuracy": None, "nll": None, "brier": None, "ece": None, "mce": None, "n": 0}
-    gap = np.abs(sums.bin_correct - sums.bin_confidence)
-    full = sums.bin_count > 0
-    return {
-        "accuracy": sums.correct / sums.n,
-        "nll": float(sums.nll_sum / sums.n),
-        "brier": float(sums.brier_sum / sums.n),
-        "ece": float(gap.sum() / sums.n),
-        "mce": float((gap[full] / sums.bin_count[full]).max()),
-        "n": sums.n,
-    }
-
-
 def calibration_curve(sums: MetricSums) -> CalibrationCurve:
     """Return the points of the reliability diagram."""
     counts = [int(n) for n in sums.bin_count]
@@ -210,52 +183,14 @@ def calibration_curve(sums: MetricSums) -> CalibrationCurve:
     )
 
 
-def temperature_scale(probabilities: ArrayLike, temperature: float) -> np.ndarray:
-    """Return softmax(log p / T), float64 [N, K]; p = 0 stays 0.
-
-    Raises
-    ------
-    ConfigError
-        T is not a positive finite number.
-    DataError
-        Rows that are no probabilities.
-    """
-    if not (np.isfinite(temperature) and temperature > 0):
-        raise ConfigError(f"temperature = {temperature} is not a positive finite number; give for example 1.0.")
-    p = _checked_probabilities(probabilities)
-    if not p.size:
-        return p
-    with np.errstate(divide="ignore"):
-        scaled = np.log(p) / temperature
-    powers = np.exp(scaled - scaled.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
-
-
-def best_temperature(
-    probabilities: ArrayLike, labels: ArrayLike, grid: Sequence[float] = TEMPERATURE_GRID, bins: int = BINS
-) -> float:
-    """Return the temperature of the grid with the smallest ECE, the first of equals (paper's grid and rule).
+def checked_probabilities(probabilities: ArrayLike) -> np.ndarray:
+    """Return float64 [N, K] with entries in [0, 1].
 
     Raises
     ------
     DataError
-        No sample, or probabilities and labels that ``metric_sums`` refuses.
-    ConfigError
-        An empty grid, or a temperature that is not positive.
+        A shape or rows that no probabilities have.
     """
-    if not len(grid):
-        raise ConfigError("The temperature grid is empty; give at least one positive temperature.")
-    errors = []
-    for t in grid:
-        ece = summarise(metric_sums(temperature_scale(probabilities, t), labels, bins))["ece"]
-        if ece is None:
-            raise DataError("There is no sample to choose a temperature on; give validation data.")
-        errors.append(ece)
-    return float(grid[int(np.argmin(errors))])
-
-
-def _checked_probabilities(probabilities: ArrayLike) -> np.ndarray:
-    """Return float64 [N, K] with entries in [0, 1]."""
     p = np.asarray(probabilities, dtype=np.float64)
     if p.ndim != 2 or (len(p) and not p.shape[1]):
         raise DataError(f"Probabilities have shape {list(p.shape)}; give [samples, classes] with at least one class.")

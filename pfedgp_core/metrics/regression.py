@@ -8,7 +8,7 @@ which any model has to beat.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from statistics import NormalDist
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from pfedgp_core.checks import MALFORMED, count, within
 from pfedgp_core.errors import DataError
 
-__all__ = ["LEVELS", "RegressionSums", "coverage_curve", "regression_sums", "summarise_regression"]
+__all__ = ["LEVELS", "RegressionSums", "coverage_curve", "regression_sums", "target_spread"]
 
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 """Nominal levels of the central intervals whose coverage is counted; the last is the one that tables show."""
@@ -46,6 +46,8 @@ class RegressionSums:
     covered : int array [levels]
         Samples inside the central interval of each of `LEVELS`.
     """
+
+    task: ClassVar[str] = "regression"
 
     n: int = 0
     squared_error: float = 0.0
@@ -155,32 +157,11 @@ def regression_sums(
     )
 
 
-def summarise_regression(sums: RegressionSums) -> dict[str, float | int | None]:
-    """Return the metrics of pooled samples; every one is None, never NaN, where n is 0.
-
-    ``rmse``, ``mae``, ``nll`` (mean of -log density) and ``coverage`` (share inside the 95 % interval) as usual;
-    ``standard_rmse``, the RMSE in units of each client's training deviation; ``r2`` = 1 - sum (y - mean)^2 /
-    sum (y - mean of all y)^2, and ``baseline_rmse``, ``baseline_r2`` for each client's training mean as prediction.
-    R^2 is None where the targets do not differ.
-    """
-    n = sums.n
-    names = ("rmse", "mae", "nll", "r2", "coverage", "standard_rmse", "baseline_rmse", "baseline_r2")
-    if n == 0:
-        return {**dict.fromkeys(names), "n": 0}
-    spread = sums.target_square - sums.target_sum**2 / n
+def target_spread(sums: RegressionSums) -> float | None:
+    """Return sum (y - mean of all y)^2, which R^2 divides by; None where the targets do not differ."""
+    spread = sums.target_square - sums.target_sum**2 / sums.n
     # Below 1e-200 too: a ratio to it may be more than a float holds.
-    varied = n > 1 and spread > max(1e-12 * sums.target_square, 1e-200)
-    return {
-        "rmse": (sums.squared_error / n) ** 0.5,
-        "mae": sums.absolute_error / n,
-        "nll": sums.nll_sum / n,
-        "r2": 1 - sums.squared_error / spread if varied else None,
-        "coverage": int(sums.covered[-1]) / n,
-        "standard_rmse": (sums.standard_square / n) ** 0.5,
-        "baseline_rmse": (sums.baseline_square / n) ** 0.5,
-        "baseline_r2": 1 - sums.baseline_square / spread if varied else None,
-        "n": n,
-    }
+    return spread if sums.n > 1 and spread > max(1e-12 * sums.target_square, 1e-200) else None
 
 
 def coverage_curve(sums: RegressionSums) -> list[tuple[float, float]]:

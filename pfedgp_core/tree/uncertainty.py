@@ -29,7 +29,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from pfedgp_core.metrics.classification import temperature_scale
+from pfedgp_core.metrics.temperature import temperature_scale
 from pfedgp_core.numerics.quadrature import gauss_hermite
 from pfedgp_core.tree.splits import Tree
 

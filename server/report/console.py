@@ -8,9 +8,10 @@ from statistics import median
 from typing import Any, TextIO
 
 from pfedgp_core.config import Settings
-from pfedgp_core.registry import TASKS
+from pfedgp_core.metrics.base import Metric
+from pfedgp_core.metrics.task_report import CLASSIFICATION, task_report
 from server.report.reporters import Reporter
-from server.report.wording import doubt_of, duration, number, percent, shortened, size
+from server.report.wording import doubt_of, duration, measure, number, shortened, size
 
 __all__ = ["ConsoleReporter"]
 
@@ -30,6 +31,7 @@ class ConsoleReporter(Reporter):
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream
+        self._report = CLASSIFICATION
         self._rounds = 0
         self._counters: Counter[str] = Counter()
         self._latest: deque[float] = deque(maxlen=_LATEST)  # seconds of rounds
@@ -37,19 +39,16 @@ class ConsoleReporter(Reporter):
     def start(self, settings: Settings, n_clients: int, path: Path, own_data: bool = False) -> None:
         """Print the effective settings as a small tree."""
         s, gp = settings, settings.gp
-        self._rounds = s.rounds
+        self._rounds, self._report = s.rounds, task_report(s.task)
         epochs = "1 local epoch" if s.local_epochs == 1 else f"{s.local_epochs} local epochs"
-        regression = not TASKS[s.task].classes
-        simulated = f"{s.dataset}, {'regression' if regression else f'{s.classes_per_client} classes per client'}"
-        own = f"the clients' own{', regression' if regression else ''}"
-        sampler = f"{gp.sweeps} sweeps, {gp.train_chains} chains in training, {gp.predict_chains} in prediction"
+        inference, how = self._report.inference(s)
         rows = {
-            "data": own if own_data else simulated,
+            "data": f"the clients' own, {s.task}" if own_data else f"{s.dataset}, {self._report.labels(s)}",
             "clients": f"{n_clients}, {s.clients_per_round} sampled in each round",
             "rounds": f"{s.rounds}, validation every {s.evaluate_every}, {s.aggregation} average",
             "model": f"{s.variant} GP, {s.objective} objective, network {s.network}, {s.feature_dim} features",
             "kernel": f"{gp.kernel}, output scale {gp.output_scale:g}, length scale {gp.length_scale:g}",
-            **({"noise": f"variance {gp.noise_variance:g} at first, learned"} if regression else {"sampler": sampler}),
+            inference: how,
             "update": f"{epochs}, learning rate {s.learning_rate:g}, momentum {s.momentum:g}",
             "seed": f"{s.seed}",
             "folder": f"{path}",
@@ -77,7 +76,7 @@ class ConsoleReporter(Reporter):
             f"{record['ok']} ok",
             f"{len(record['failed'])} failed",
             f"loss {number(record['train_loss'])}",
-            _validation(record),
+            self._validation(record),
             duration(seconds["round"]),
             f"out {size(record['bytes_sent'])}",
             f"in {size(record['bytes_received'])}",
@@ -93,9 +92,7 @@ class ConsoleReporter(Reporter):
     def finish(self, rows: Sequence[Mapping[str, Any]], summary: Mapping[str, Any], path: Path) -> None:
         """Print the table per client, the federation's own line and, last, where the artefacts are."""
         self._print("")
-        classes = not rows or "classes" in rows[0]
-        columns, left = (_COLUMNS, 2) if classes else (_REGRESSION_COLUMNS, 1)
-        for line in _table(columns, [_cells(row) for row in rows[:_MOST_ROWS]], left):
+        for line in _client_table(rows[:_MOST_ROWS]):
             self._print(line)
         if len(rows) > _MOST_ROWS:
             self._print(f"... and {len(rows) - _MOST_ROWS} more clients in clients.csv")
@@ -107,7 +104,7 @@ class ConsoleReporter(Reporter):
         if events:
             self._print("counters: " + ", ".join(f"{name} {count}" for name, count in events.items()))
         self._print("")
-        for i, numbers in enumerate(_federated(summary)):
+        for i, numbers in enumerate(self._federated(summary)):
             self._print(f"{'' if i else 'federated':<11}{numbers}")
         self._print(
             f"           {summary.get('status', 'ended')} after {summary.get('rounds', 0)} rounds, "
@@ -121,6 +118,24 @@ class ConsoleReporter(Reporter):
             self._print(f"           {note}")
         self._print(f"{path}")
 
+    def _validation(self, record: Mapping[str, Any]) -> str:
+        """The metrics of a round's validation; most rounds have none."""
+        shown = []
+        for metric in self._report.metrics("validation"):
+            value = record.get(f"validation_{metric.key}")
+            line = metric.line or f"{metric.key} {{:>5}}"
+            shown.append(line.format("-" if value is None else metric.text(value)))
+        return "val " + "  ".join(shown)
+
+    def _federated(self, summary: Mapping[str, Any]) -> list[str]:
+        """The pooled metrics; in regression also what the clients' training means alone would give."""
+        lines = [_listed(self._report.metrics("pooled"), summary)]
+        if baselines := self._report.metrics("baseline"):
+            lines.append(f"clients' training means alone: {_listed(baselines, summary).replace('baseline_', '')}")
+        if summary.get("temperature") is not None:
+            lines += _temperatures(summary)
+        return lines
+
     def _name(self, what: str, reasons: Mapping[str, str] | None) -> None:
         if reasons:
             listed = ", ".join(f"{name} ({shortened(reason, 120)})" for name, reason in sorted(reasons.items()))
@@ -128,36 +143,6 @@ class ConsoleReporter(Reporter):
 
     def _print(self, line: str) -> None:
         print(_plain(line), file=self._stream or sys.stdout, flush=True)
-
-
-_COLUMNS = ("client", "classes", "train", "test", "rounds", "last", "accuracy", "nll", "ece", "brier")
-_REGRESSION_COLUMNS = ("client", "train", "test", "rounds", "last", "rmse", "nll", "coverage", "r2")
-
-
-def _validation(record: Mapping[str, Any]) -> str:
-    """The score of a round; most rounds have none."""
-    if "validation_standard_rmse" in record:
-        error = record["validation_standard_rmse"]
-        return f"val rmse {'-' if error is None else number(error):>5} sd"
-    accuracy, ece = record["validation_accuracy"], record.get("validation_ece")
-    shown = f"val acc {'-' if accuracy is None else percent(accuracy):>6}"
-    return f"{shown}  ece {'-' if ece is None else number(ece):>5}"
-
-
-def _federated(summary: Mapping[str, Any]) -> list[str]:
-    """The pooled metrics; in regression also what the clients' training means alone would give."""
-    if "rmse" not in summary:
-        numbers = "  ".join(f"{name} {number(summary.get(name))}" for name in ("ece", "mce", "nll", "brier"))
-        lines = [f"accuracy {percent(summary.get('accuracy'))}  {numbers}"]
-        if summary.get("temperature") is not None:
-            lines += _temperatures(summary)
-        return lines
-    numbers = "  ".join(f"{name} {number(summary[name])}" for name in ("rmse", "mae", "nll", "r2"))
-    means = f"rmse {number(summary['baseline_rmse'])}  r2 {number(summary['baseline_r2'])}"
-    return [
-        f"{numbers}  95 % intervals hold {percent(summary['coverage'])}",
-        f"clients' training means alone: {means}",
-    ]
 
 
 def _temperatures(summary: Mapping[str, Any]) -> list[str]:
@@ -176,22 +161,35 @@ def _temperatures(summary: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return (
-        shortened(str(row["name"]), _WIDEST_CELL),
-        *([shortened(", ".join(row["classes"]), _WIDEST_CELL)] if "classes" in row else []),
-        _text(row["n_train"]),
-        _text(row["n_test"]),
-        _text(row["rounds_trained"]),
-        _text(row["last_trained_round"]),
-        *_measured(row),
-    )
+def _listed(metrics: Sequence[Metric], summary: Mapping[str, Any]) -> str:
+    return "  ".join(f"{metric.key} {measure(metric.key, summary.get(metric.key))}" for metric in metrics)
 
 
-def _measured(row: Mapping[str, Any]) -> tuple[str, ...]:
-    if "rmse" in row:
-        return number(row["rmse"]), number(row["nll"]), percent(row["coverage"]), number(row["r2"])
-    return percent(row["accuracy"]), number(row["nll"]), number(row["ece"]), number(row["brier"])
+# Heading of the columns that say who a client is; the others are the keys of metrics.
+_DESCRIBED = {
+    "name": "client",
+    "classes": "classes",
+    "n_train": "train",
+    "n_test": "test",
+    "rounds_trained": "rounds",
+    "last_trained_round": "last",
+}
+
+
+def _client_table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line for each client, with the columns of ``clients.csv``."""
+    keys = tuple(rows[0]) if rows else ()
+    heads = tuple(_DESCRIBED.get(key, key) for key in keys)
+    names = sum(key in ("name", "classes") for key in keys)
+    return _table(heads, [tuple(_cell(key, row[key]) for key in keys) for row in rows], names) if rows else []
+
+
+def _cell(key: str, value: Any) -> str:
+    if key == "name":
+        return shortened(str(value), _WIDEST_CELL)
+    if key == "classes":
+        return shortened(", ".join(value), _WIDEST_CELL)
+    return _text(value) if key in _DESCRIBED else measure(key, value)
 
 
 def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], names: int) -> list[str]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pfedgp_core.metrics.classification import MetricSums, calibration_curve, summarise
+from pfedgp_core.metrics.classification import MetricSums, calibration_curve
 from pfedgp_core.metrics.regression import RegressionSums, coverage_curve
+from pfedgp_core.metrics.summary import summarise
 from server.run.files import write_whole
 
 if TYPE_CHECKING:

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp_core.config import Settings
+from server.report.wording import metric_behind
 
 __all__ = ["Guarded", "Reporter", "client_measures", "pooled_measures"]
 
-# Numbers of the summary that say nothing about the test data.
-_NO_MEASURE = {"seconds", "gp_share", "network_share", "temperature", "model_temperature"}
 _log = logging.getLogger("pfedgp")
 
 
@@ -40,15 +39,22 @@ class Reporter:
 
 
 def pooled_measures(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Return what was measured over all test samples, whatever the task: accuracy, ECE, or an error of regression."""
-    measured = (key for key in summary if key not in _NO_MEASURE and not key.startswith("validation_"))
-    return {key: summary[key] for key in measured if isinstance(summary[key], float)}
+    """Return what was measured over all test samples: every metric that the summary has a number for."""
+    numbers = _measured(summary)
+    return {key: value for key, value in numbers.items() if not key.startswith("validation_")}
 
 
 def client_measures(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
     """Return what was measured on the clients' test samples: measure -> client name -> value."""
-    keys = [key for key in (rows[0] if rows else ()) if any(isinstance(row[key], float) for row in rows)]
-    return {key: {str(row["name"]): row[key] for row in rows if isinstance(row[key], float)} for key in keys}
+    found: dict[str, dict[str, float]] = {}
+    for row in rows:
+        for key, value in _measured(row).items():
+            found.setdefault(key, {})[str(row["name"])] = value
+    return found
+
+
+def _measured(values: Mapping[str, Any]) -> dict[str, float]:
+    return {key: value for key, value in values.items() if isinstance(value, float) and metric_behind(key)}
 
 
 class Guarded(Reporter):

@@ -1,8 +1,21 @@
 """How numbers read in tables and log lines; ``n/a`` stands for a number that does not exist."""
 
-from pfedgp_core.metrics.classification import TEMPERATURE_GRID
+from pfedgp_core.metrics.base import Metric
+from pfedgp_core.metrics.summary import find_metric
+from pfedgp_core.metrics.temperature import TEMPERATURE_GRID
 
-__all__ = ["doubt_of", "duration", "is_share", "measure", "number", "percent", "shortened", "size", "title"]
+__all__ = [
+    "doubt_of",
+    "duration",
+    "is_share",
+    "measure",
+    "metric_behind",
+    "number",
+    "percent",
+    "shortened",
+    "size",
+    "title",
+]
 
 MISSING = "n/a"
 _FEW = 100  # validation samples, below which one of them decides between temperatures
@@ -13,12 +26,10 @@ _TITLES = {
     "rounds_trained": "rounds trained",
     "last_trained_round": "last trained",
     "train_loss": "training loss",
-    "brier": "Brier score",
-    "coverage": "95 % interval coverage",
-    "standard_rmse": "RMSE [sd]",
-    "validation_standard_rmse": "validation RMSE [sd]",
 }
-_SHORT = {"ece", "mce", "nll", "rmse", "mae", "nlpd", "r2"}  # written in capitals
+# How the key of a metric is extended, and how the extension reads.
+_BEFORE = {"validation_": "validation", "test_": "test"}
+_AFTER = {"_at_temperature": "at temperature", "_at_model_temperature": "at model temperature"}
 
 
 def number(value: float | None) -> str:
@@ -38,7 +49,13 @@ def measure(key: str, value: float | None) -> str:
 
 def is_share(key: str) -> bool:
     """Whether a measure is a share of samples, which reads best as a percentage."""
-    return key.endswith(("accuracy", "coverage"))
+    metric = metric_behind(key)
+    return metric is not None and metric.share
+
+
+def metric_behind(key: str) -> Metric | None:
+    """Return the metric that a key of a file is about: ``ece`` of ``validation_ece`` and ``ece_at_temperature``."""
+    return find_metric(_parts(key)[1])
 
 
 def duration(seconds: float | None) -> str:
@@ -79,5 +96,20 @@ def doubt_of(temperature: float, samples: int | None) -> str:
 
 def title(key: str) -> str:
     """The heading of a column or a chart: ``validation_ece`` reads ``validation ECE``."""
-    words = _TITLES.get(key, key.replace("_", " ")).split()
-    return " ".join(word.upper() if word in _SHORT else word for word in words)
+    before, name, after = _parts(key)
+    metric = find_metric(name)
+    if metric is None:
+        return _TITLES.get(key, key.replace("_", " "))
+    return " ".join(part for part in (before, metric.title, after) if part)
+
+
+def _parts(key: str) -> tuple[str, str, str]:
+    """Words before the name of a metric, the name, and words after it."""
+    before, after = "", ""
+    for ending, words in _AFTER.items():
+        if key.endswith(ending):
+            key, after = key.removesuffix(ending), words
+    for beginning, words in _BEFORE.items():
+        if key.startswith(beginning):
+            key, before = key.removeprefix(beginning), words
+    return before, key, after

@@ -40,20 +40,8 @@ from server.run.model_file import holds_model, remove_model, save_model
 from server.run.new_folder import refuse_used, used
 from server.run.run_config import config_text
 
-__all__ = ["CLIENT_COLUMNS", "RunFolder"]
+__all__ = ["RunFolder"]
 
-CLIENT_COLUMNS = (
-    "name",
-    "classes",
-    "n_train",
-    "n_test",
-    "rounds_trained",
-    "last_trained_round",
-    "accuracy",
-    "nll",
-    "ece",
-    "brier",
-)
 _log = logging.getLogger("pfedgp")
 
 
@@ -151,8 +139,7 @@ class RunFolder:
         """Write ``clients.csv``: a line a client; classes are joined by ``;``, a missing number is ``n/a``."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        # A regression has no classes; its columns are those of its rows.
-        columns = tuple(rows[0]) if rows and "classes" not in rows[0] else CLIENT_COLUMNS
+        columns = tuple(rows[0]) if rows else ("name",)
         writer.writerow(columns)
         for row in rows:
             cells = [";".join(row[c]) if c == "classes" else row[c] for c in columns]

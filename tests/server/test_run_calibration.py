@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from flwr.app import Message
 
-from pfedgp_core.metrics.classification import TEMPERATURE_GRID, MetricSums, summarise
+from pfedgp_core.metrics.classification import MetricSums
+from pfedgp_core.metrics.summary import summarise
+from pfedgp_core.metrics.temperature import TEMPERATURE_GRID
 from pfedgp_core.wire.names import CONFIG, ROUND, SPLIT
 from server.run.model_file import load_model, save_model
 from tests.fakegrid import Tamper

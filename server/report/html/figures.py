@@ -3,7 +3,8 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from pfedgp_core.metrics.classification import MetricSums, calibration_curve, summarise
+from pfedgp_core.metrics.classification import MetricSums, calibration_curve
+from pfedgp_core.metrics.summary import summarise
 from server.report.html.drawing import Drawing
 from server.report.wording import is_share, measure, number, percent, shortened
 

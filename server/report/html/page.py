@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from pfedgp_core.metrics.classification import summarise
+from pfedgp_core.metrics.summary import summarise
 from server.report.html.drawing import Drawing
 from server.report.html.figures import confusion_map, over_rounds, reliability, small_reliability
 from server.report.html.run_files import RunFiles, worst_first
@@ -18,17 +18,12 @@ from server.report.html.tables import (
     temperature_table,
     value_table,
 )
-from server.report.wording import MISSING, doubt_of, duration, measure, number, percent, size, title
+from server.report.wording import MISSING, doubt_of, duration, measure, metric_behind, number, percent, size, title
 
 __all__ = ["MOST_DIAGRAMS", "page", "round_figures"]
 
 MOST_DIAGRAMS = 120  # of clients in the page; the table and calibration.json have them all
-_CARDS = (
-    *("accuracy", "rmse", "standard_rmse", "baseline_rmse", "mae", "r2", "baseline_r2", "coverage"),
-    *("ece", "mce", "brier", "nll"),
-    *("temperature", "ece_at_temperature"),
-    *("model_temperature", "ece_at_model_temperature", "nll_at_model_temperature"),
-)
+_TEMPERATURES = ("temperature", "model_temperature")
 
 
 def page(run: RunFiles) -> str:
@@ -102,7 +97,7 @@ def _head(run: RunFiles) -> str:
         listed = ", ".join(f"{name} ({reason})" for name, reason in missing.items())
         notices.append(f"No test result from: {listed}")
     notices += [str(note) for note in summary.get("notes") or ()]
-    cards = {title(key): _card(key, summary[key]) for key in _CARDS if key in summary}
+    cards = {title(key): _card(key, summary[key]) for key in summary if _is_result(key)}
     if "test_samples" in summary:
         cards["test samples"] = f"{summary['test_samples']}"
     if "best_round" in summary:
@@ -225,7 +220,7 @@ def _diagram_text(sums: Any) -> str:
 
 
 def _card(key: str, value: Any) -> str:
-    if key in ("temperature", "model_temperature"):
+    if key in _TEMPERATURES:
         return MISSING if value is None else f"{value:g}"
     return measure(key, value) if value is None or isinstance(value, int | float) else str(value)
 
@@ -237,6 +232,10 @@ def _seconds(record: Mapping[str, Any], phase: str) -> float:
 def _is_measure(key: str, value: Any) -> bool:
     wanted = key.startswith("validation_") or key == "train_loss"
     return wanted and isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_result(key: str) -> bool:
+    return key in _TEMPERATURES or (metric_behind(key) is not None and not key.startswith("validation_"))
 
 
 def _capital(text: str) -> str:

@@ -10,11 +10,13 @@ from typing import Any
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
+from pfedgp_core.metrics.base import Metric
 from pfedgp_core.metrics.calibration import Confusion
 from pfedgp_core.metrics.classification import MetricSums
+from server.report.wording import metric_behind
 from server.run.settings import read_settings_file
 
-__all__ = ["Calibration", "RunFiles", "read_run", "worst_first"]
+__all__ = ["Calibration", "RunFiles", "as_number", "judged_columns", "read_run", "worst_first"]
 
 Row = dict[str, str]
 
@@ -107,15 +109,20 @@ def read_run(path: Path) -> RunFiles:
 
 
 def worst_first(rows: Sequence[Row]) -> list[Row]:
-    """Order clients by accuracy, or by error where they have none; those without a result come last."""
-    key, sign = ("accuracy", 1) if rows and "accuracy" in rows[0] else ("rmse", -1)
+    """Order clients by their metrics, the first column first; those without a result come last."""
+    judged = judged_columns(rows)
 
-    def rank(row: Row) -> tuple[float, float, str]:
-        results = (as_number(row.get(key)), as_number(row.get("ece")))
-        value, ece = (math.inf if result is None else result for result in results)
-        return (sign * value if value != math.inf else math.inf, -ece, row.get("name", ""))
+    def rank(row: Row) -> tuple[list[float], str]:
+        found = [(metric, as_number(row.get(key))) for key, metric in judged.items()]
+        return [math.inf if value is None else metric.worth(value) for metric, value in found], row.get("name", "")
 
     return sorted(rows, key=rank)
+
+
+def judged_columns(rows: Sequence[Row]) -> dict[str, Metric]:
+    """Return the columns that tell a better client from a worse one, with their metrics."""
+    found = {key: metric_behind(key) for key in (rows[0] if rows else ())}
+    return {key: metric for key, metric in found.items() if metric is not None and metric.better != "neither"}
 
 
 def as_number(text: str | None) -> float | None:

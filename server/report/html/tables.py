@@ -6,8 +6,9 @@ from html import escape
 from typing import Any
 
 from pfedgp_core.config import Settings
-from pfedgp_core.metrics.classification import summarise
-from server.report.html.run_files import Calibration, Row, as_number, worst_first
+from pfedgp_core.metrics.base import Metric
+from pfedgp_core.metrics.summary import summarise
+from server.report.html.run_files import Calibration, Row, as_number, judged_columns, worst_first
 from server.report.wording import MISSING, measure, number, percent, title
 
 __all__ = ["certificate_table", "client_table", "confusion_table", "settings_table", "temperature_table", "value_table"]
@@ -27,7 +28,7 @@ def client_table(rows: Sequence[Row]) -> str:
     described = [key for key in rows[0] if key in _DESCRIBED]
     columns = ["name", *(key for key in rows[0] if key not in ("name", *described)), *described]
     body = [[_client_cell(key, row.get(key, "")) for key in columns] for row in worst_first(rows)]
-    order = {"accuracy": "ascending", "rmse": "descending"}
+    order = {key: "ascending" if metric.better == "higher" else "descending" for key, metric in _first(rows)}
     return _table("Results on each client's own test data", columns, body, sortable=True, order=order)
 
 
@@ -109,6 +110,11 @@ def settings_table(settings: Mapping[str, Any]) -> str:
 def value_table(caption: str, values: Mapping[str, str]) -> str:
     """Two columns: what, and how much."""
     return _table(caption, ["quantity", "value"], [[_cell(k, header=True), _cell(v)] for k, v in values.items()])
+
+
+def _first(rows: Sequence[Row]) -> list[tuple[str, Metric]]:
+    """The column that the table is ordered by, with its metric."""
+    return list(judged_columns(rows).items())[:1]
 
 
 def _client_cell(key: str, text: str) -> str:

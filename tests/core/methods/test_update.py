@@ -9,7 +9,7 @@ from pfedgp_core.data.datasets import TensorSplit
 from pfedgp_core.errors import NonFiniteError
 from pfedgp_core.methods.evaluation import evaluate_client
 from pfedgp_core.methods.update import local_update
-from pfedgp_core.metrics.classification import summarise
+from pfedgp_core.metrics.summary import summarise
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.numerics.streams import Stream
 

@@ -16,14 +16,9 @@ from pfedgp_core.metrics.calibration import (
     prudent_temperature,
     temperature_sums,
 )
-from pfedgp_core.metrics.classification import (
-    TEMPERATURE_GRID,
-    MetricSums,
-    best_temperature,
-    metric_sums,
-    summarise,
-    temperature_scale,
-)
+from pfedgp_core.metrics.classification import MetricSums, metric_sums
+from pfedgp_core.metrics.summary import summarise
+from pfedgp_core.metrics.temperature import TEMPERATURE_GRID, best_temperature, temperature_scale
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.numerics.streams import Stream
 

@@ -9,15 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from pfedgp_core.errors import ConfigError, DataError
-from pfedgp_core.metrics.classification import (
-    TEMPERATURE_GRID,
-    MetricSums,
-    best_temperature,
-    calibration_curve,
-    metric_sums,
-    summarise,
-    temperature_scale,
-)
+from pfedgp_core.metrics.classification import MetricSums, calibration_curve, metric_sums
+from pfedgp_core.metrics.summary import summarise
+from pfedgp_core.metrics.temperature import TEMPERATURE_GRID, best_temperature, temperature_scale
 
 
 @st.composite

@@ -7,13 +7,8 @@ import numpy as np
 import pytest
 
 from pfedgp_core.errors import DataError
-from pfedgp_core.metrics.regression import (
-    LEVELS,
-    RegressionSums,
-    coverage_curve,
-    regression_sums,
-    summarise_regression,
-)
+from pfedgp_core.metrics.regression import LEVELS, RegressionSums, coverage_curve, regression_sums
+from pfedgp_core.metrics.summary import summarise
 
 
 def predictions(n=50, seed=0):
@@ -28,7 +23,7 @@ def sums(n=50, seed=0, baseline=99.0, scale=18.0):
 
 def test_values():
     mean, deviation, y = predictions()
-    got = summarise_regression(sums())
+    got = summarise(sums())
     z = (y - mean) / deviation
     assert got["n"] == 50
     assert got["rmse"] == pytest.approx(np.sqrt(np.mean((y - mean) ** 2)))
@@ -55,7 +50,7 @@ def test_pooling_is_that_of_all_samples():
     (m1, s1, y1), (m2, s2, y2) = predictions(30, 1), predictions(70, 2)
     pooled = regression_sums(m1, s1, y1, 99.0, 18.0) + regression_sums(m2, s2, y2, 99.0, 18.0)
     whole = regression_sums(np.r_[m1, m2], np.r_[s1, s2], np.r_[y1, y2], 99.0, 18.0)
-    assert summarise_regression(pooled) == pytest.approx(summarise_regression(whole))
+    assert summarise(pooled) == pytest.approx(summarise(whole))
     assert sum([pooled], RegressionSums.zero()) == pooled
 
 
@@ -66,9 +61,9 @@ def test_round_trip_is_exact():
 
 
 def test_no_sample_and_no_spread_give_none_not_nan():
-    assert set(summarise_regression(RegressionSums()).values()) == {None, 0}
-    one = summarise_regression(regression_sums([1.0], [1.0], [2.0], 0.0, 1.0))
-    equal = summarise_regression(regression_sums([1.0, 3.0], [1.0, 1.0], [0.1, 0.1], 0.0, 1.0))
+    assert set(summarise(RegressionSums()).values()) == {None, 0}
+    one = summarise(regression_sums([1.0], [1.0], [2.0], 0.0, 1.0))
+    equal = summarise(regression_sums([1.0, 3.0], [1.0, 1.0], [0.1, 0.1], 0.0, 1.0))
     for got in (one, equal):
         assert got["r2"] is got["baseline_r2"] is None and got["rmse"] > 0
 

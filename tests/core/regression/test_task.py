@@ -13,7 +13,8 @@ from pfedgp_core.heads.regression import NOISE_FLOOR, regression_head
 from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.methods.evaluation import evaluate_client
 from pfedgp_core.methods.update import local_update
-from pfedgp_core.metrics.regression import RegressionSums, summarise_regression
+from pfedgp_core.metrics.regression import RegressionSums
+from pfedgp_core.metrics.summary import summarise
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.regression.task import PersonalRegressor, RegressionHead, regression_loss
@@ -133,10 +134,10 @@ def test_inducing_points_alone_can_predict():
 def test_updates_improve_loss_and_predictions(variant, objective):
     settings = SETTINGS.replace(variant=variant, objective=objective, learning_rate=0.02, local_epochs=3)
     shared, data, test = state(settings), split(), split(seed=1)
-    before = summarise_regression(evaluate_client(shared, data, test, settings, Stream(0)).sums)
+    before = summarise(evaluate_client(shared, data, test, settings, Stream(0)).sums)
     losses = [local_update(shared, data, settings, Stream(0, "train", r)).loss for r in range(25)]
     result = evaluate_client(shared, data, test, settings, Stream(0))
-    after = summarise_regression(result.sums)
+    after = summarise(result.sums)
     assert np.mean(losses[-5:]) < np.mean(losses[:5])
     assert after["rmse"] < before["rmse"] and after["nll"] < before["nll"]
     assert after["r2"] > 0.5 > after["baseline_r2"]

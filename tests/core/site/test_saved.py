@@ -17,7 +17,7 @@ from pfedgp_core.errors import ArtefactError, ConfigError, DataError
 from pfedgp_core.files import folder as whole_folder
 from pfedgp_core.files.folder import recover_folder, write_folder
 from pfedgp_core.kernels.base import unit_sphere
-from pfedgp_core.metrics.classification import TEMPERATURE_GRID, temperature_scale
+from pfedgp_core.metrics.temperature import TEMPERATURE_GRID, temperature_scale
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.site.samples import SiteSamples, sample_digests

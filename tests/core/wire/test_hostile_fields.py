@@ -11,7 +11,8 @@ from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
 from pfedgp_core.metrics.calibration import CalibrationSums
 from pfedgp_core.metrics.classification import MetricSums, metric_sums
-from pfedgp_core.metrics.regression import SUM_LIMIT, RegressionSums, regression_sums, summarise_regression
+from pfedgp_core.metrics.regression import SUM_LIMIT, RegressionSums, regression_sums
+from pfedgp_core.metrics.summary import summarise
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.site.trained_model import TrainedModel
 from pfedgp_core.wire.hello import Hello
@@ -153,7 +154,7 @@ def test_the_largest_and_smallest_regression_sums_have_finite_metrics() -> None:
     total = RegressionSums.zero()
     for _ in range(100):
         total = total + RegressionSums.from_dict(ERRORS | largest | targets)
-        numbers = [value for value in summarise_regression(total).values() if value is not None]
+        numbers = [value for value in summarise(total).values() if value is not None]
         assert np.isfinite(numbers).all()
 
 

@@ -13,7 +13,7 @@ from flwr.supercore.task_identity import TaskIdentity
 from pfedgp.cli import main
 from pfedgp_core.errors import ArtefactError
 from pfedgp_core.metrics.calibration import TEMPERATURE_LIMITS, is_temperature
-from pfedgp_core.metrics.classification import TEMPERATURE_GRID, temperature_scale
+from pfedgp_core.metrics.temperature import TEMPERATURE_GRID, temperature_scale
 from pfedgp_core.site.saved import DESCRIPTION, SavedSite
 from pfedgp_core.site.trained_model import TrainedModel
 from server.outputs import Outputs

@@ -121,7 +121,7 @@ def test_finish_aligns_and_names_the_folder_last(reporter: ConsoleReporter, out:
     assert first.split() == ["client-00", "3,", "8", "120", "30", "4", "59", "96.7", "%", "0.120", "0.034", "0.050"]
     assert second.split()[-6:] == ["4", "n/a", "n/a", "n/a", "n/a", "n/a"]
     assert "counters: chain_redrawn 3\n" in text
-    assert "federated  accuracy 97.0 %  ece 0.012  mce 0.200  nll 0.100  brier 0.050" in lines
+    assert "federated  accuracy 97.0 %  nll 0.100  ece 0.012  mce 0.200  brier 0.050" in lines
     assert "completed after 60 rounds, 20 clients, best round 45, 31 s" in text
     assert "  no test result: c (gone)" in lines and lines[-2] == "           a note"
     assert lines[-1] == "/runs/a"
@@ -129,7 +129,7 @@ def test_finish_aligns_and_names_the_folder_last(reporter: ConsoleReporter, out:
 
 def test_a_run_without_any_client_or_result(reporter: ConsoleReporter, out: io.StringIO) -> None:
     reporter.finish([], {"status": "failed", "accuracy": None}, Path("/runs/a"))
-    assert "federated  accuracy n/a  ece n/a" in out.getvalue()
+    assert "federated  accuracy n/a  nll n/a" in out.getvalue()
 
 
 def test_a_thousand_clients_stay_readable(reporter: ConsoleReporter, out: io.StringIO) -> None:

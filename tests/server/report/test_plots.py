@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pfedgp_core.metrics.classification import MetricSums, metric_sums, summarise
+from pfedgp_core.metrics.classification import MetricSums, metric_sums
+from pfedgp_core.metrics.summary import summarise
 from server.report.plots import accuracy_png, reliability_png
 
 HISTORY = [

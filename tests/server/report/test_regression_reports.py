@@ -12,7 +12,6 @@ from pfedgp_core.metrics.classification import metric_sums
 from pfedgp_core.metrics.regression import LEVELS, RegressionSums, regression_sums
 from pfedgp_core.wire.replies import EvaluateReply
 from server.report.plots import coverage_png, rmse_png
-from server.task_report import CLASSIFICATION, REGRESSION, task_report
 
 SUMS = regression_sums([1.0, 2.0, 4.0], [0.5, 0.5, 1.0], [1.2, 1.0, 4.5], 2.0, 1.5)
 HISTORY = [
@@ -36,17 +35,6 @@ def test_sums_of_the_other_task_are_refused() -> None:
         EvaluateReply.from_wire(*regression)
     with pytest.raises(DataError, match="metric sums are missing"):
         EvaluateReply.from_wire(*classification, RegressionSums)
-
-
-@pytest.mark.parametrize("report", [CLASSIFICATION, REGRESSION])
-def test_all_names_are_metrics_of_the_task(report) -> None:
-    known = report.summarise(report.sums())
-    assert set(report.validation) | set(report.client) | set(report.pooled) | {report.score} <= set(known)
-    assert report.score in report.validation
-
-
-def test_a_task_has_its_report() -> None:
-    assert task_report("classification") is CLASSIFICATION and task_report("regression") is REGRESSION
 
 
 @pytest.fixture

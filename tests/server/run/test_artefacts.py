@@ -16,7 +16,7 @@ from pfedgp_core.errors import ArtefactError, NonFiniteError
 from pfedgp_core.metrics.classification import MetricSums, metric_sums
 from server.report.plots import write_pictures
 from server.run import files
-from server.run.artefacts import CLIENT_COLUMNS, RunFolder
+from server.run.artefacts import RunFolder
 from server.run.files import write_whole
 from server.run.model_file import load_model
 from server.run.new_folder import check_new_folder
@@ -221,7 +221,7 @@ def test_clients_table(folder: RunFolder) -> None:
     folder.write_clients([ROW])
     with (folder.path / "clients.csv").open(newline="") as file:
         (row,) = csv.DictReader(file)
-    assert tuple(row) == CLIENT_COLUMNS
+    assert tuple(row) == tuple(ROW)
     assert row["name"] == "ward, 3" and row["classes"] == "cat;dog"
     assert row["accuracy"] == row["last_trained_round"] == "n/a"
     assert row["n_test"] == "0" and float(row["brier"]) == 0.5

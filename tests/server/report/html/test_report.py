@@ -19,7 +19,8 @@ from PIL import Image
 from pfedgp.cli import main
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError
-from pfedgp_core.metrics.classification import TEMPERATURE_GRID, MetricSums, metric_sums
+from pfedgp_core.metrics.classification import MetricSums, metric_sums
+from pfedgp_core.metrics.temperature import TEMPERATURE_GRID
 from server.report.html.drawing import DARK, LIGHT, Drawing
 from server.report.html.figures import over_rounds, reliability
 from server.report.html.run_files import read_run, worst_first

@@ -1,0 +1,116 @@
+"""What a task reports: which sums travel, which metric picks the best model, and which metrics are shown where."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pfedgp_core.config import Settings
+from pfedgp_core.metrics.base import Metric, Place
+from pfedgp_core.metrics.classification import MetricSums
+from pfedgp_core.metrics.regression import RegressionSums
+from pfedgp_core.metrics.summary import Sums, find_metric, metrics_of, summarise, sums_of
+
+__all__ = ["CLASSIFICATION", "REGRESSION", "Sums", "TaskReport", "task_report"]
+
+
+@dataclass(frozen=True)
+class TaskReport:
+    """How one task is measured and shown. The metrics are the registered ones of the task.
+
+    Attributes
+    ----------
+    task : str
+        As ``settings.task`` names it.
+    score : str
+        Key of the metric of the pooled validation data that picks the best model.
+    labels : callable
+        Settings of a simulation -> what its clients' labels are, in words.
+    inference : callable
+        Settings -> name and words of how the posterior is found.
+    """
+
+    task: str
+    score: str
+    labels: Callable[[Settings], str]
+    inference: Callable[[Settings], tuple[str, str]]
+
+    @property
+    def sums(self) -> type[MetricSums] | type[RegressionSums]:
+        """Type of the sums in an evaluation reply; called without arguments it gives those over no sample."""
+        return sums_of(self.task)
+
+    def summarise(self, sums: Sums) -> dict[str, float | int | None]:
+        """Return all metrics of sums, None for one that does not exist, and ``n``."""
+        return summarise(sums)
+
+    def metrics(self, *places: Place) -> tuple[Metric, ...]:
+        """Return the metrics that are shown in at least one of the places."""
+        return tuple(metric for metric in metrics_of(self.task) if set(places) & set(metric.shown))
+
+    @property
+    def validation(self) -> tuple[str, ...]:
+        """Keys of the metrics of a round's validation."""
+        return _keys(self.metrics("validation"))
+
+    @property
+    def client(self) -> tuple[str, ...]:
+        """Keys of the metrics in a client's row."""
+        return _keys(self.metrics("client"))
+
+    @property
+    def pooled(self) -> tuple[str, ...]:
+        """Keys of the metrics in the summary."""
+        return _keys(self.metrics("pooled", "baseline"))
+
+    @property
+    def score_key(self) -> str:
+        """Name of the score in files, where validation and test data need telling apart."""
+        return f"validation_{self.score}"
+
+    def better(self, metrics: Mapping[str, float | int | None], best: Mapping[str, float | int | None]) -> bool:
+        """Whether a model with pooled validation `metrics` replaces the one with `best`.
+
+        The score decides, and between equal scores the negative log-likelihood: among models that make the same number
+        of errors, the better calibrated one. Without a score a model was not measured.
+        """
+        ranks = [self._rank(m) for m in (metrics, best)]
+        return ranks[0] is not None and (ranks[1] is None or ranks[0] > ranks[1])
+
+    def _rank(self, metrics: Mapping[str, float | int | None]) -> tuple[float, float] | None:
+        score, nll, metric = metrics.get(self.score), metrics.get("nll"), find_metric(self.score)
+        if score is None or metric is None:
+            return None
+        return metric.worth(score), -(nll or 0.0)
+
+
+def _keys(metrics: tuple[Metric, ...]) -> tuple[str, ...]:
+    return tuple(metric.key for metric in metrics)
+
+
+def _sampler(settings: Settings) -> tuple[str, str]:
+    gp = settings.gp
+    return "sampler", f"{gp.sweeps} sweeps, {gp.train_chains} chains in training, {gp.predict_chains} in prediction"
+
+
+def _noise(settings: Settings) -> tuple[str, str]:
+    return "noise", f"variance {settings.gp.noise_variance:g} at first, learned"
+
+
+CLASSIFICATION = TaskReport(
+    task="classification",
+    score="accuracy",
+    labels=lambda settings: f"{settings.classes_per_client} classes per client",
+    inference=_sampler,
+)
+REGRESSION = TaskReport(
+    task="regression",
+    # In units of each client's own deviation, or the clients with the widest targets would choose alone.
+    score="standard_rmse",
+    labels=lambda settings: "regression",
+    inference=_noise,
+)
+_REPORTS = {report.task: report for report in (CLASSIFICATION, REGRESSION)}
+
+
+def task_report(task: str) -> TaskReport:
+    """Return the report of ``settings.task``."""
+    return _REPORTS[task]
