@@ -5,15 +5,14 @@ from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
 from client.messages import Request, answers_errors, note_error, read_published, read_request, reply_to
-from client.model import shared_state
+from client.method import site_method
 from client.progress import note_progress
 from client.published import onboard_node
 from client.site import Site, greeting, load_site
+from client.state import client_states
 from pfedgp_core.devices import explain_memory
 from pfedgp_core.errors import DataError
 from pfedgp_core.learning.privacy import private_update
-from pfedgp_core.methods.evaluation import evaluate_client
-from pfedgp_core.methods.update import local_update
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.wire.names import OK, SPLITS
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
@@ -35,7 +34,7 @@ def hello(message: Message, context: Context) -> Message:
 @app.train()
 @answers_errors
 def train(message: Message, context: Context) -> Message:
-    """Train the shared weights on this client's data; first evaluate the received ones, where a split is named."""
+    """Update on this client's data by the run's method; first evaluate what arrived, where a split is named."""
     request = read_request(message)
     settings, site = request.settings, load_site(request.settings, context.node_config, request.spec)
     data, received = site.data, request.shared_vector()
@@ -43,21 +42,29 @@ def train(message: Message, context: Context) -> Message:
     if request.split:
         try:
             # What arrived is the model of the round before.
-            evaluation = _evaluate(request, site, request.round - 1)
+            evaluation = _evaluate(request, site, request.round - 1, context)
         except Exception as error:
             evaluation_error = note_error("the evaluation in a train request", error, context)
     stream = Stream(settings.seed, "train", request.round, data.name, device=site.device)
     with explain_memory(site.device):
-        state = shared_state(settings, data, received)
-        result = local_update(state, data.train, settings, stream)
-    result, updated = private_update(settings, result, received, state.to_vector())
+        method = site_method(settings, data, context.node_config)
+        states = client_states(context, request.run, data.name) if method.keeps else None
+        kept = states.current(request.accepted) if states else None
+        update = method.update(received, kept, data.train, stream)
+    if states:
+        update.result.counters["state_lost"] += states.lost
+        states.settle(request.accepted, request.best)
+        states.put(request.round, kept if update.keep is None else update.keep)
+    result, updated = private_update(
+        settings, update.result, received, received if update.upload is None else update.upload
+    )
     record = TrainReply(
         name=data.name,
         status=result.status,
         n_train=len(data.train.labels),
         loss=result.loss,
         steps=result.steps,
-        counters=dict(result.counters),
+        counters=dict(+result.counters),
         seconds=result.seconds,
         evaluation=evaluation,
         evaluation_error=evaluation_error,
@@ -73,7 +80,7 @@ def evaluate(message: Message, context: Context) -> Message:
     """Fit the personal classifier under the received weights and measure it on validation or test data."""
     request = read_request(message)
     site = load_site(request.settings, context.node_config, request.spec)
-    return reply_to(message, _evaluate(request, site, request.round))
+    return reply_to(message, _evaluate(request, site, request.round, context))
 
 
 @app.query("onboard")
@@ -83,18 +90,18 @@ def onboard(message: Message, context: Context) -> Message:
     return reply_to(message, onboard_node(read_published(message), context.node_config))
 
 
-def _evaluate(request: Request, site: Site, model_round: int) -> EvaluateReply:
-    """The personal classifier under the received weights, which round `model_round` made, on the split asked for."""
+def _evaluate(request: Request, site: Site, model_round: int, context: Context) -> EvaluateReply:
+    """The personal classifier under what arrived, which round `model_round` made, on the split asked for."""
     if request.split not in SPLITS:
         raise DataError(f"The server asks for the split {request.split!r}; known are {' and '.join(SPLITS)}.")
     settings, data = request.settings, site.data
     stream = Stream(settings.seed, "evaluate", request.split, model_round, data.name, device=site.device)
     with explain_memory(site.device):
-        state = shared_state(settings, data, request.shared_vector())
-        if request.split == "validation":
-            result = evaluate_client(state, data.train, data.validation, settings, stream)
-        else:
-            result = evaluate_client(state, data.train, data.test, settings, stream, validation=data.validation)
+        method = site_method(settings, data, context.node_config)
+        kept = None
+        if method.keeps:
+            kept = client_states(context, request.run, data.name).current(request.accepted)
+        result = method.evaluate(request.shared_vector(), kept, data, request.split, stream)
     return EvaluateReply(
         data.name, request.split, result.sums, dict(result.counters), result.seconds, result.calibration
     )

@@ -17,7 +17,20 @@ from pfedgp_core.errors import DataError, PFedGPError
 from pfedgp_core.site.trained_model import TrainedModel
 from pfedgp_core.wire.hello import Hello
 from pfedgp_core.wire.layout import fits, pack, unpack_vector
-from pfedgp_core.wire.names import ARRAYS, CONFIG, MODEL, MODEL_HASH, ROUND, SETTINGS, SHARED, SPEC, SPLIT
+from pfedgp_core.wire.names import (
+    ACCEPTED,
+    ARRAYS,
+    BEST,
+    CONFIG,
+    MODEL,
+    MODEL_HASH,
+    ROUND,
+    RUN,
+    SETTINGS,
+    SHARED,
+    SPEC,
+    SPLIT,
+)
 from pfedgp_core.wire.publication import OnboardReply, published_model
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 
@@ -39,6 +52,9 @@ class Request:
     split: str = ""
     vector: np.ndarray | None = None
     spec: DataSpec | None = None
+    run: str = ""
+    accepted: int = 0
+    best: int = 0
 
     def shared_vector(self) -> np.ndarray:
         """The shared vector; DataError where the request has none."""
@@ -56,6 +72,9 @@ def read_request(message: Message) -> Request:
         split=str(config.get(SPLIT, "")),
         vector=_vector(message),
         spec=DataSpec.from_json(str(config[SPEC])) if SPEC in config else None,
+        run=str(config.get(RUN, "")),
+        accepted=int(config.get(ACCEPTED, 0)),  # type: ignore[arg-type]
+        best=int(config.get(BEST, 0)),  # type: ignore[arg-type]
     )
 
 

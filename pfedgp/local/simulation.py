@@ -71,7 +71,8 @@ def run_simulation(
         raise ConfigError(f"workers = {workers} is too few: give at least 1.")
     out = Path(out_dir).expanduser().absolute()
     client_log = out / "clients.log"
-    with warnings.catch_warnings(), _environment(QUIET | {"PFEDGP_CLIENT_LOG": str(client_log)}):
+    apart = {"PFEDGP_CLIENT_LOG": str(client_log), "PFEDGP_KEPT": str(out / "kept")}  # what clients write
+    with warnings.catch_warnings(), _environment(QUIET | apart):
         warnings.simplefilter("ignore", FutureWarning)  # of Ray, about its own next version
         try:
             with interrupted() as signals:

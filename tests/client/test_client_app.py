@@ -88,7 +88,7 @@ def test_an_exception_stays_on_the_client(
     def broken(*arguments):
         raise KeyError("patient Miller")
 
-    monkeypatch.setattr(client.client_app, "local_update", broken)
+    monkeypatch.setattr(client.client_app, "site_method", broken)
     monkeypatch.setattr(logging.getLogger("pfedgp.client"), "handlers", [])
     monkeypatch.setenv("PFEDGP_CLIENT_LOG", str(tmp_path / "clients.log"))
     reply = ask("train")

@@ -10,7 +10,6 @@ import pytest
 import torch
 from flwr.app import ConfigRecord, Context, Message, RecordDict
 
-import client.client_app
 from client import own_site as own_site_module
 from client.client_app import app
 from client.own_site import Source, own_site
@@ -249,7 +248,7 @@ def test_only_the_type_of_an_exception_leaves_the_site(tmp_path: Path, monkeypat
     def full(*arguments: object) -> None:
         raise torch.OutOfMemoryError("patient Miller")
 
-    monkeypatch.setattr(client.client_app, "local_update", full)
+    monkeypatch.setattr("pfedgp_core.methods.pfedgp.local_update", full)
     replies.append(ask("train", config, spec=DataSpec(("d0", "d9"), (1, 8, 8), (0.3,), (0.3,))))
     assert [reply.error.reason for reply in replies] == ["DataError", "DataError", "DataError", "DeviceMemoryError"]
 

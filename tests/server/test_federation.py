@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message
 
-import client.client_app
 import pfedgp_core.data.simulated
+import pfedgp_core.methods.pfedgp
 from pfedgp_core.data.datasets import TensorSplit
 from pfedgp_core.errors import RunFailedError
 from pfedgp_core.model.shared import SharedState
@@ -89,14 +89,14 @@ def test_sample_weights_change_the_average(plain: Run, tmp_path: Path) -> None:
 def test_an_exception_in_one_client_leaves_the_run_alive_and_tells_only_its_type(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    real = client.client_app.local_update
+    real = pfedgp_core.methods.pfedgp.local_update
 
     def fails_for_one(state, data, settings, stream):
         if "client-02" in stream.path:
             raise ValueError("patient Miller in /data/ward-3")
         return real(state, data, settings, stream)
 
-    monkeypatch.setattr(client.client_app, "local_update", fails_for_one)
+    monkeypatch.setattr("pfedgp_core.methods.pfedgp.local_update", fails_for_one)
     run = federate(SMALL.replace(clients_per_round=5, rounds=2), tmp_path / "run")
     assert run.summary["status"] == "completed"
     assert [r["failed"] for r in run.records] == [{"client-02": "ValueError"}] * 2

@@ -35,16 +35,16 @@ def test_one_exchange_gives_the_numbers_of_two(task: str, tmp_path: Path) -> Non
 def test_an_evaluation_that_fails_in_one_exchange_costs_no_update(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import client.client_app
+    import pfedgp_core.methods.pfedgp
 
-    real = client.client_app.evaluate_client
+    real = pfedgp_core.methods.pfedgp.evaluate_client
 
     def fails_for_one(state, train, test, settings, stream, **options):
         if "client-02" in stream.path and "validation" in stream.path:
             raise MemoryError("/data/ward-3")
         return real(state, train, test, settings, stream, **options)
 
-    monkeypatch.setattr(client.client_app, "evaluate_client", fails_for_one)
+    monkeypatch.setattr("pfedgp_core.methods.pfedgp.evaluate_client", fails_for_one)
     settings = SETTINGS.replace(clients_per_round=4, evaluate_every=1)
     two, one = (federate(settings, tmp_path / str(deployed), deployed=deployed) for deployed in (False, True))
     assert [r["validation_failed"] for r in one.records] == [{"client-02": "MemoryError"}] * 4

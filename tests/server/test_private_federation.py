@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from flwr.app import Message
 
-import client.client_app
 from pfedgp_core.learning.result import UpdateResult
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.wire.names import TRAIN
@@ -85,7 +84,7 @@ def test_whether_a_step_was_taken_stays_on_the_client(
     def still(state, data, settings, stream):
         return UpdateResult(status=status)
 
-    monkeypatch.setattr(client.client_app, "local_update", still)
+    monkeypatch.setattr("pfedgp_core.methods.pfedgp.local_update", still)
     tap = Wiretap()
     run = federate(PRIVATE.replace(rounds=1), tmp_path / "run", tap)
     assert run.records[0]["ok"] == 5 and len(tap.updates) == 5
