@@ -65,8 +65,8 @@ class ClientStates:
         self.lost = vector is None
         if vector is None:
             logger.warning(
-                "%s: its own state of round %d is gone, so it begins with the initial one: keep the state folder of the "
-                "site between restarts",
+                "%s: its own state of round %d is gone, so it begins with the initial one: keep the state folder "
+                "of the site between restarts",
                 self._client,
                 accepted,
             )
