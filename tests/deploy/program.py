@@ -5,28 +5,19 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 from tests.conftest import QUIET
 from tests.deploy.namespaces import Host
+from tests.waiting import wait_for
 
 __all__ = ["PROGRAM", "Program", "children", "is_alive", "wait_for"]
 
 T = TypeVar("T")
 PROGRAM = (sys.executable, "-P", "-m", "pfedgp")
-
-
-def wait_for(look: Callable[[], T], seconds: float, what: str) -> T:
-    """Look again and again until there is something, and return it; the test fails after `seconds`."""
-    deadline = time.monotonic() + seconds
-    while not (found := look()):
-        assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"
-        time.sleep(0.1)
-    return found
 
 
 def children(pid: int) -> dict[int, str]:

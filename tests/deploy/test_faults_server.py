@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -164,12 +163,11 @@ def small_disk(folder: Path, megabytes: int) -> Iterator[None]:
         yield
     finally:
         # Busy as long as a ServerApp has a file open in it.
-        deadline = time.monotonic() + 30.0
-        while subprocess.run(["umount", str(folder)], capture_output=True, check=False).returncode:
-            if time.monotonic() > deadline:
-                subprocess.run(["umount", "-l", str(folder)], capture_output=True, check=False)
-                break
-            time.sleep(0.5)
+        try:
+            unmounted = ["umount", str(folder)]
+            wait_for(lambda: subprocess.run(unmounted, capture_output=True).returncode == 0, 30, "free disk", every=0.5)
+        except AssertionError:
+            subprocess.run(["umount", "-l", str(folder)], capture_output=True, check=False)
 
 
 def fill(folder: Path) -> Path:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -23,7 +23,9 @@ from pfedgp.processes.flower import free_ports
 from pfedgp.processes.linux import listens
 from pfedgp_core.errors import RunFailedError
 from tests.deploy.deployment import Deployment
+from tests.waiting import wait_for
 
+MOMENT = 0.002  # seconds between two looks for what passes quickly
 HALF = "from pathlib import Path\ndef ObjectStoreFactory(path):\n    Path(path).write_text('half')\n    "
 
 
@@ -85,7 +87,7 @@ def test_a_stop_while_the_database_is_made_leaves_none(tmp_path: Path) -> None:
     stopped = threading.Event()
     slow = other_flower(tmp_path, HALF + "import time\n    time.sleep(600)")
     new = tmp_path / "superlink.db.new"
-    thread = threading.Thread(target=lambda: moment(new.exists) and stopped.set())
+    thread = threading.Thread(target=lambda: (wait_for(new.exists, 60, "half a database", MOMENT), stopped.set()))
     thread.start()
 
     make(tmp_path / "superlink.db", slow, stopped)
@@ -185,7 +187,12 @@ def test_a_stop_before_readiness_says_stopped_and_leaves_no_record(
 ) -> None:
     stopped = threading.Event()
     log = server.state.logs / "superlink.log"
-    thread = threading.Thread(target=lambda: moment(lambda: log.exists() and log.stat().st_size) and stopped.set())
+
+    def stop() -> None:
+        wait_for(lambda: log.exists() and log.stat().st_size, 60, "the first line of the log", MOMENT)
+        stopped.set()
+
+    thread = threading.Thread(target=stop)
     thread.start()
 
     supervise(monkeypatch, server, "import time; print('starts', flush=True); time.sleep(600)", stopped)
@@ -194,16 +201,6 @@ def test_a_stop_before_readiness_says_stopped_and_leaves_no_record(
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 1 and lines[0].endswith(" stopped")
     assert not server.state.has_server()
-
-
-def moment(look: Callable[[], object], seconds: float = 60.0) -> bool:
-    """Wait for a moment that passes quickly."""
-    deadline = time.monotonic() + seconds
-    while not look():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.002)
-    return True
 
 
 @pytest.mark.slow
@@ -228,7 +225,7 @@ def test_a_server_that_was_stopped_in_its_first_start_starts_again(
             start_new_session=True,
         )
         try:
-            assert moment(lambda: any(deployment.state.glob(after)))
+            wait_for(lambda: any(deployment.state.glob(after)), 60, after, MOMENT)
             time.sleep(more)
             os.killpg(first.pid, number)
             printed = first.communicate(timeout=60)[0]

@@ -119,10 +119,8 @@ def test_a_signal_ends_all_processes_and_a_restart_is_let_in(
     try:
         assert probe.call(site.node())["code"] == 0
         pids = site.pids()
-        began = time.monotonic()
         site.process.send_signal(number)
         assert site.process.wait(30) == code
-        assert time.monotonic() - began < 15
         assert not any(map(is_alive, pids)) and len(pids) == 3
         assert "Traceback" not in site.text() and site.text().rstrip().endswith("Stopped.")
     finally:

@@ -18,15 +18,17 @@ from tests.deploy.namespaces import Host
 from tests.deploy.program import Program, children, is_alive, wait_for
 
 SLOW_END = """
-import threading, time
-from pfedgp.processes.signals import on_stop_signal
+import sys, threading
+from pfedgp.processes.signals import STOP_OR_HANGUP, STOP_SIGNALS, on_stop_signal
 
 stopped = threading.Event()
-with on_stop_signal(lambda number: stopped.set()):
+def stop(number):
+    print("ending by", number, flush=True)
+    stopped.set()
+with on_stop_signal(stop, {signals}):
     print("ready", flush=True)
     stopped.wait()
-print("ending", flush=True)
-time.sleep(1.0)
+sys.stdin.readline()
 print("ended")
 """
 
@@ -42,29 +44,27 @@ def handlers() -> Iterator[None]:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_second_signal_does_not_kill_a_process_that_is_ending(number: signal.Signals) -> None:
-    with subprocess.Popen([sys.executable, "-c", SLOW_END], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    command = [sys.executable, "-c", SLOW_END.format(signals="STOP_SIGNALS")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGTERM)
-        assert process.stdout.readline() == "ending\n"
+        assert process.stdout.readline() == "ending by 15\n"
         process.send_signal(number)
-        assert process.stdout.read() == "ended\n"
+        assert process.communicate("end\n")[0] == "ended\n"
     assert process.returncode == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_what_a_process_was_started_to_ignore_it_ignores(number: signal.Signals) -> None:
-    code = SLOW_END.replace("import on_stop_signal", "import STOP_OR_HANGUP, on_stop_signal")
-    code = code.replace("stopped.set())", "stopped.set(), STOP_OR_HANGUP)").replace("time.sleep(1.0)\n", "")
-    ignoring = f"trap '' {number.name[3:]}; exec \"$@\""
-    with subprocess.Popen(
-        ["sh", "-c", ignoring, "sh", sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    code = SLOW_END.format(signals="STOP_OR_HANGUP")
+    command = ["sh", "-c", f"trap '' {number.name[3:]}; exec \"$@\"", "sh", sys.executable, "-c", code]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(2.0)
         process.send_signal(signal.SIGTERM)
-        assert process.stdout.read() == "ending\nended\n"
+        assert process.communicate("end\n")[0] == "ending by 15\nended\n"  # the first signal that it does not ignore
     assert process.returncode == 0
 
 

@@ -1,7 +1,5 @@
 """Polya-Gamma draws: moments, whole distribution, the tilts that break polyagamma itself, reproducibility."""
 
-import time
-
 import numpy as np
 import pytest
 import torch
@@ -147,10 +145,8 @@ def test_large_tilts_do_not_disturb_small_ones():
 def test_numpy_sampler_refuses_what_is_not_finite(value):
     z = torch.ones(1000)
     z[123] = value
-    start = time.perf_counter()
     with pytest.raises(NonFiniteError, match="1 of 1000 latent values"):
-        by_numpy(z)
-    assert time.perf_counter() - start < 30  # polyagamma would never return
+        by_numpy(z)  # polyagamma would never return
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])

@@ -2,10 +2,10 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from pfedgp.benchmarking import process_costs
+from tests.waiting import wait_for
 
 
 def test_costs_of_a_process_include_its_children(tmp_path: Path) -> None:
@@ -17,9 +17,7 @@ def test_costs_of_a_process_include_its_children(tmp_path: Path) -> None:
     )
     process = subprocess.Popen([sys.executable, "-c", code])
     try:
-        while not (tmp_path / "done").exists():
-            assert process.poll() is None
-            time.sleep(0.05)
+        wait_for((tmp_path / "done").exists, 120, "the end of the child")
         assert process_costs.below(process.pid) == [process.pid]
         assert process_costs.cpu_seconds_of([process.pid]) >= 0.29
         assert process_costs.megabytes_of([process.pid]) > 1.0

@@ -1,7 +1,7 @@
 """A server that cannot be reached, and addresses that are none."""
 
 import socket
-import time
+import threading
 from pathlib import Path
 
 import pytest
@@ -34,9 +34,11 @@ def test_a_full_backlog_is_a_connection_that_a_firewall_drops(authority: Authori
 def test_names_that_do_not_resolve(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> None:
     assert only("no-such-host.invalid:9092", authority.path, None).code == "name"
 
-    monkeypatch.setattr(reach.socket, "getaddrinfo", lambda *_, **__: time.sleep(30) or [])
+    over = threading.Event()
+    monkeypatch.setattr(reach.socket, "getaddrinfo", lambda *_, **__: over.wait() and [])
     monkeypatch.setattr(reach, "STEP_SECONDS", 0.3)
     hanging = only("slow.example.org:9092", authority.path, None)
+    over.set()
     assert hanging.code == "name" and "name server" in hanging.sentence
 
 

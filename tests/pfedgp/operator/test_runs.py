@@ -2,7 +2,6 @@
 
 import shutil
 import signal
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -17,6 +16,7 @@ from pfedgp.operator.state import StateFolder
 from pfedgp.processes.signals import STOP_SIGNALS
 from server.run.claim import RunLock
 from tests.federation_run import SMALL, federate
+from tests.waiting import FakeTime
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pathspec.*")
 
@@ -143,7 +143,8 @@ class Unreachable(Server):
 
 def test_who_follows_a_run_leaves_when_its_server_has_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follow, "STATUS_EVERY", 0.0)
-    monkeypatch.setattr(follow, "GONE", 0.2)
+    clock = FakeTime()
+    monkeypatch.setattr(follow, "time", clock)
     state = StateFolder(tmp_path)
     state.prepare()
     (tmp_path / "server.json").write_text("{}")
@@ -154,10 +155,10 @@ def test_who_follows_a_run_leaves_when_its_server_has_stopped(tmp_path: Path, mo
 
     with state.locked():  # a SuperLink that died is started again by its server
         assert not watch.look(True)
-        time.sleep(0.3)
+        clock.sleep(follow.GONE + 1)
         assert not watch.look(True)
     assert not watch.look(True)
-    time.sleep(0.3)
+    clock.sleep(follow.GONE + 1)
     with pytest.raises(follow.UnfinishedError, match="has stopped, and the run with it: start it again with") as ended:
         watch.look(True)
 

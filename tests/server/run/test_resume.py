@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from tests.fakegrid import FakeGrid, Tamper
 from tests.federation_run import Run, federate, resume
 from tests.killed import at_call, at_message, dies_at_file, dies_at_step, finished, half_a_line, killed
 from tests.uninterrupted import MODES, SETTINGS, same, uninterrupted, without_pictures
+from tests.waiting import wait_for
 
 
 @pytest.fixture(autouse=True)
@@ -229,10 +229,9 @@ def test_a_simulation_that_was_killed_goes_on_with_one_command(tmp_path: Path) -
     out = tmp_path / "killed"
     first = subprocess.Popen(pfedgp("simulate", *arguments, "--out", str(out)), start_new_session=True)
     try:
-        deadline = time.monotonic() + 300
-        while not (out / "checkpoints" / "round-000002.safetensors").exists():
-            assert first.poll() is None and time.monotonic() < deadline
-            time.sleep(0.01)
+        second = out / "checkpoints" / "round-000002.safetensors"
+        wait_for(lambda: second.exists() or first.poll() is not None, 300, "the second checkpoint", every=0.01)
+        assert first.poll() is None
     finally:
         os.killpg(first.pid, signal.SIGKILL)  # the engine's workers end when they miss it
         first.wait()
