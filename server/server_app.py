@@ -14,13 +14,14 @@ from flwr.serverapp import Grid, ServerApp
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, PFedGPError
 from pfedgp_core.wire.versions import software_versions
-from server.federation import Federation
+from server.engine import DEPLOYMENT, Engine
+from server.federation import run_federation
 from server.flower.grid import PatientGrid
 from server.flower.object_retry import shorten_object_retry
 from server.outputs import Outputs, take_path
 from server.publish import Publication, take_publish, waiting_settings
 from server.run.artefacts import RunFolder
-from server.run.checkpoint import sweep_partial
+from server.run.checkpoint import Checkpoint, sweep_partial
 from server.run.claim import RunLock
 from server.run.new_folder import check_new_folder
 from server.run.resume import RESUME, Resumable, refuse_changes
@@ -30,21 +31,39 @@ app = ServerApp()
 
 @app.main()
 def main(grid: Grid, context: Context) -> None:
-    """Run the federation that the run config describes, go on with one, or publish the model that it names."""
+    """Serve a deployment."""
+    serve(grid, context, DEPLOYMENT)
+
+
+def serve(grid: Grid, context: Context, engine: Engine) -> None:
+    """Run the federation that the run config describes, go on with one, or publish the model that it names.
+
+    Parameters
+    ----------
+    grid : Grid
+    context : Context
+        Its run config holds the settings, or ``resume`` or ``publish``, and where the results go.
+    engine : Engine
+        What `grid` belongs to.
+
+    Raises
+    ------
+    PFedGPError
+        The run cannot start, or ended without a result; its text is a sentence for the operator.
+    """
     _log_to_console()
     shorten_object_retry()
     run_config = dict(context.run_config)
     resume, published = take_path(run_config, RESUME, "RUN"), take_publish(run_config)
     outputs = Outputs.take(run_config)
-    engine = "simulation" if hasattr(grid, "window") else "deployment"
-    origin = {"run_id": str(context.run_id), "versions": software_versions(), "engine": engine}
+    origin = {"run_id": str(context.run_id), "versions": software_versions(), "engine": engine.name}
     grid = cast(Grid, PatientGrid(grid))
     if published:
         outputs.check()
         path, model = _folder(outputs, "published"), Path(published).expanduser().absolute()
         Publication.of(grid, waiting_settings(run_config), model, path, origin).run()
     elif resume:
-        _go_on(grid, Path(resume).expanduser().absolute(), run_config, outputs, origin)
+        _go_on(grid, Path(resume).expanduser().absolute(), run_config, outputs, origin, engine)
     else:
         outputs.check()
         settings = Settings.from_run_config(run_config)
@@ -53,10 +72,12 @@ def main(grid: Grid, context: Context) -> None:
         with RunLock(path):
             sweep_partial(path)
             folder = RunFolder.create(path, settings, origin | outputs.to_origin())
-            _run(Federation(grid, settings, folder, outputs.reporters()))
+            _run(grid, settings, folder, outputs, engine)
 
 
-def _go_on(grid: Grid, path: Path, run_config: dict[str, Any], outputs: Outputs, origin: dict[str, Any]) -> None:
+def _go_on(
+    grid: Grid, path: Path, run_config: dict[str, Any], outputs: Outputs, origin: dict[str, Any], engine: Engine
+) -> None:
     """Go on with the run in `path`; `run_config` holds no setting but perhaps the number of rounds."""
     if outputs.out and _folder(outputs, "") != path:
         raise ConfigError(f"out = {outputs.out!r} does not go with resume, which writes to {path}: leave it out.")
@@ -74,18 +95,25 @@ def _go_on(grid: Grid, path: Path, run_config: dict[str, Any], outputs: Outputs,
         again = {key: origin[key] for key in ("run_id", "versions", "engine")}
         resumed = [*former.origin.get("resumed", []), {"after_round": former.round, **again}]
         folder = RunFolder.reopen(path, former.settings, former.origin | outputs.to_origin() | {"resumed": resumed})
-        _run(Federation(grid, former.settings, folder, outputs.reporters(), former.checkpoint))
+        _run(grid, former.settings, folder, outputs, engine, former.checkpoint)
 
 
-def _run(federation: Federation) -> None:
+def _run(
+    grid: Grid,
+    settings: Settings,
+    folder: RunFolder,
+    outputs: Outputs,
+    engine: Engine,
+    checkpoint: Checkpoint | None = None,
+) -> None:
     """Run it; an error that nobody foresaw leaves its traceback in the folder, where there is room for it."""
     try:
-        federation.run()
+        run_federation(grid, settings, folder, outputs.reporters(), engine, checkpoint)
     except PFedGPError:
         raise
     except Exception:
         with suppress(OSError):
-            (federation.folder.path / "error.log").write_text(traceback.format_exc(), encoding="utf-8")
+            (folder.path / "error.log").write_text(traceback.format_exc(), encoding="utf-8")
         raise
 
 

@@ -15,6 +15,8 @@ from flwr.clientapp import ClientApp
 from flwr.proto.node_pb2 import NodeInfo
 from flwr.serverapp import Grid
 
+from server.engine import DEPLOYMENT, Engine
+
 SUPERLINK = 1
 
 # (request, index of the client, reply) -> the reply that arrives, or None where it gets lost
@@ -33,7 +35,12 @@ class FakeGrid(Grid):
     node_config : dict, optional
         Added to the node config of every client.
     deployed : bool
-        Like the grid of a deployment, without the attribute ``window`` that the simulation's grid has.
+        Whether a run takes it for the grid of a deployment, or of a simulation.
+
+    Attributes
+    ----------
+    engine : Engine
+        What the server app is to take it for.
     """
 
     def __init__(
@@ -45,8 +52,7 @@ class FakeGrid(Grid):
         deployed: bool = False,
     ) -> None:
         self.app, self.tamper = app, tamper
-        if not deployed:
-            self.window = 1_000_000
+        self.engine = DEPLOYMENT if deployed else Engine("simulation", window=1_000_000, riding=False)
         self.sent: list[Message] = []
         self.contexts: dict[int, Context] = {}
         self.offline: set[int] = set()  # indices of clients

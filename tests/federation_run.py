@@ -12,7 +12,7 @@ from client.client_app import app as client_app
 from pfedgp_core.config import GPSettings, Settings
 from server.run.model_file import load_model
 from server.run.settings import read_settings_file
-from server.server_app import app as server_app
+from server.server_app import serve
 from tests.fakegrid import FakeGrid, Tamper
 
 # Small enough for a round in a tenth of a second, large enough to learn.
@@ -49,7 +49,7 @@ class Run:
 def start(grid: FakeGrid, settings: Settings, out: Path) -> Run:
     """Run the server app on `grid`."""
     run_config = settings.to_run_config() | {"out": str(out)}
-    server_app(grid, Context(1, 1, {}, RecordDict(), dict(run_config)))
+    serve(grid, Context(1, 1, {}, RecordDict(), dict(run_config)), grid.engine)
     return Run(out)
 
 
@@ -62,5 +62,5 @@ def resume(out: Path, tamper: Tamper | None = None, deployed: bool = False, **gi
     """Go on with the run in `out`, with new nodes; `given` are keys of the run config."""
     clients = Settings.from_run_config(read_settings_file(out / "config.toml")).clients
     grid = FakeGrid(client_app, clients, tamper, deployed=deployed)
-    server_app(grid, Context(2, 1, {}, RecordDict(), {"resume": str(out), **given}))
+    serve(grid, Context(2, 1, {}, RecordDict(), {"resume": str(out), **given}), grid.engine)
     return Run(out)

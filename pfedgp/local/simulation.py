@@ -116,6 +116,7 @@ def _simulate(settings: Settings, workers: int, run_config: dict[str, Any], sign
 
     import client.client_app
     import server.server_app
+    from server.engine import Engine
 
     logging.getLogger("flwr").setLevel(logging.CRITICAL)  # what fails is named by the run's own log
     engine_stopped = threading.Event()
@@ -126,10 +127,11 @@ def _simulate(settings: Settings, workers: int, run_config: dict[str, Any], sign
     @launcher.main()
     def main(grid: Grid, context: Context) -> None:
         threads.append(threading.current_thread())
-        own_grid = _SimulationGrid(grid, engine_stopped, signals, WINDOW * workers)
+        own_grid = _SimulationGrid(grid, engine_stopped, signals)
+        engine = Engine("simulation", WINDOW * workers, riding=False)
         full = Context(context.run_id, context.node_id, context.node_config, context.state, dict(run_config))
         try:
-            server.server_app.app(own_grid, full)  # type: ignore[arg-type]
+            server.server_app.serve(own_grid, full, engine)  # type: ignore[arg-type]
         finally:
             # From here on Ray only prints that its actors have ended, as they were told to.
             farewell.enter_context(redirect_stdout(io.StringIO()))
@@ -165,12 +167,10 @@ class _SimulationGrid:
         Set when the engine has ended.
     signals : StopSignals
         Of this process: one that came ends the server app too, and is the reason that the run leaves behind.
-    window : int
-        Requests that may be under way at a time (see ``server.flower.messages.exchange``).
     """
 
-    def __init__(self, grid: "Grid", stopped: threading.Event, signals: StopSignals, window: int) -> None:
-        self._grid, self._stopped, self._signals, self.window = grid, stopped, signals, window
+    def __init__(self, grid: "Grid", stopped: threading.Event, signals: StopSignals) -> None:
+        self._grid, self._stopped, self._signals = grid, stopped, signals
 
     def __getattr__(self, name: str) -> Any:
         if self._signals.came is not None:

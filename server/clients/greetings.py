@@ -24,10 +24,13 @@ class Greetings:
 
     Attributes
     ----------
+    window : int or None
+        Greetings that may be under way at a time; None stands for any number.
     refused : dict of int to str
         Nodes that cannot take part as they are, and why.
     """
 
+    window: int | None = None
     refused: dict[int, str] = field(default_factory=dict)
     _sent: dict[str, tuple[int, float]] = field(default_factory=dict)  # message id -> node id, until when it counts
     _again: dict[int, float] = field(default_factory=dict)  # node id -> before which time not to greet it again
@@ -72,14 +75,13 @@ class Greetings:
         Parameters
         ----------
         grid : Grid
-            One with an attribute ``window`` gets no more than so many messages at a time.
         config : ConfigRecord
         lifetimes : dict of int to float
             Seconds after which a node's greeting expires.
         """
         now = time.monotonic()
         self._sent = {key: (node, until) for key, (node, until) in self._sent.items() if now <= until + GRACE}
-        room = getattr(grid, "window", len(lifetimes)) - len(self._sent)
+        room = len(lifetimes) if self.window is None else self.window - len(self._sent)
         messages = [request(HELLO, node, config, None, lifetimes[node]) for node in sorted(lifetimes)[: max(room, 0)]]
         accepted = set(push(grid, messages)) if messages else set()
         taken = {m.metadata.message_id: m.metadata.dst_node_id for m in messages if m.metadata.message_id in accepted}

@@ -41,6 +41,8 @@ class Roster:
     ----------
     settings : Settings
         Of the run; the greeting carries them.
+    window : int, optional
+        Greetings that may be under way at a time (default: any number).
 
     Attributes
     ----------
@@ -61,14 +63,14 @@ class Roster:
         The setting ``class-names`` or ``input-shape`` cannot be read.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, window: int | None = None) -> None:
         class_list(settings.class_names), parse_shape(settings.input_shape)
         self.settings = settings
         self.clients: dict[str, Client] = {}
         self._spec: DataSpec | None = None
         self.answering = Answering(settings.wait_timeout)
         self.connected: set[int] = set()
-        self._greetings = Greetings()
+        self._greetings = Greetings(window)
         self._keys = KeyNames()
         self.awaited: set[str] = set()
         self.started = False

@@ -81,14 +81,17 @@ def push(grid: Grid, messages: list[Message]) -> list[str]:
 
 
 def exchange(
-    grid: Grid, messages: list[Message], timeout: float, names: Mapping[int, str] | None = None
+    grid: Grid,
+    messages: list[Message],
+    timeout: float,
+    names: Mapping[int, str] | None = None,
+    window: int | None = None,
 ) -> list[Message]:
     """Send requests and collect replies until all are there or `timeout` seconds have passed.
 
     A reply that is announced and does not come may take all of that time; what arrived meanwhile is taken nevertheless.
 
-    Flower's own ``send_and_receive`` looks every three seconds in a deployment, which is most of a short round. A grid
-    with an attribute ``window`` gets no more than so many requests at a time.
+    Flower's own ``send_and_receive`` looks every three seconds in a deployment, which is most of a short round.
 
     Parameters
     ----------
@@ -98,9 +101,12 @@ def exchange(
         Seconds.
     names : mapping of int to str, optional
         Clients by node id. With it, a log line now and then says for whom the exchange has been waiting for long.
+    window : int, optional
+        Requests that may be under way at a time (default: any number).
     """
     deadline = time.monotonic() + timeout
-    waiting, window = deque(messages), getattr(grid, "window", len(messages))
+    waiting = deque(messages)
+    window = len(messages) if window is None else window
     pending: dict[str, int] = {}  # id of a request -> its node
     silence, silent_since = SILENCE, time.monotonic()
     replies, poll = [], Poll()

@@ -169,11 +169,12 @@ def run_app(settings: Settings, out: Path, **outputs: str) -> Run:
     from flwr.app import Context, RecordDict
 
     from client.client_app import app
-    from server.server_app import app as server_app
+    from server.server_app import serve
     from tests.fakegrid import FakeGrid
 
     run_config = settings.to_run_config() | {"out": str(out)} | outputs
-    server_app(FakeGrid(app, settings.clients), Context(1, 1, {}, RecordDict(), dict(run_config)))
+    grid = FakeGrid(app, settings.clients)
+    serve(grid, Context(1, 1, {}, RecordDict(), dict(run_config)), grid.engine)
     return Run(out)
 
 

@@ -118,5 +118,4 @@ def test_other_errors_are_not_tried_again() -> None:
 
 def test_all_else_is_passed_on() -> None:
     grid = FakeGrid(app, 2)
-    assert PatientGrid(grid).window == grid.window
-    assert not hasattr(PatientGrid(FakeGrid(app, 2, deployed=True)), "window")
+    assert PatientGrid(grid).contexts is grid.contexts

@@ -45,7 +45,7 @@ def test_all_replies_arrive_at_once(clock: FakeTime) -> None:
 
 def test_a_window_bounds_the_requests_under_way() -> None:
     class Narrow(FakeGrid):
-        window, under_way, most = 3, 0, 0
+        under_way, most = 0, 0
 
         def push_messages(self, messages):
             ids = list(super().push_messages(messages))
@@ -58,8 +58,8 @@ def test_a_window_bounds_the_requests_under_way() -> None:
             self.under_way -= len(replies)
             return replies
 
-    grid = Narrow(echo, 20, deployed=True)
-    replies = exchange(grid, requests(grid), 5.0)
+    grid = Narrow(echo, 20)
+    replies = exchange(grid, requests(grid), 5.0, window=3)
     assert len({r.metadata.reply_to_message_id for r in replies}) == 20 and grid.most == 3
 
 

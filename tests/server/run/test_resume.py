@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import server.federation
+import server.recorder
 import server.strategy
 from pfedgp_core.errors import ArtefactError, ConfigError
 from pfedgp_core.wire.names import EVALUATE, TRAIN
@@ -42,8 +43,8 @@ PHASES: dict[str, Any] = {
     "aggregation": lambda: at_call(server.strategy, "combine", 2),
     "evaluation decided, nothing written": lambda: at_call(server.federation, "with_evaluation", 1),
     "line of metrics half written": lambda: half_a_line(2),
-    "line of metrics written, no checkpoint": lambda: at_call(server.federation, "write_checkpoint", 3),
-    "checkpoint before its first byte": lambda: at_call(server.federation, "write_checkpoint", 4),
+    "line of metrics written, no checkpoint": lambda: at_call(server.recorder, "write_checkpoint", 3),
+    "checkpoint before its first byte": lambda: at_call(server.recorder, "write_checkpoint", 4),
     "checkpoint half written": lambda: dies_at_file("round-000003.safetensors", "to-disk"),
     "checkpoint before it has its name": lambda: dies_at_file("round-000003.safetensors", "replace"),
     "checkpoint just written": lambda: dies_at_file("round-000003.safetensors", "replace", after=True),
@@ -164,9 +165,10 @@ def resume_only(out: Path) -> None:
     from flwr.app import Context, RecordDict
 
     from client.client_app import app
-    from server.server_app import app as server_app
+    from server.server_app import serve
 
-    server_app(FakeGrid(app, SETTINGS.clients), Context(2, 1, {}, RecordDict(), {"resume": str(out)}))
+    grid = FakeGrid(app, SETTINGS.clients)
+    serve(grid, Context(2, 1, {}, RecordDict(), {"resume": str(out)}), grid.engine)
 
 
 def test_a_run_that_still_runs_is_left_alone_until_its_process_is_dead(tmp_path: Path) -> None:
@@ -202,10 +204,11 @@ def test_outputs_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             from flwr.app import Context, RecordDict
 
             from client.client_app import app
-            from server.server_app import app as server_app
+            from server.server_app import serve
 
             config = SETTINGS.to_run_config() | {"out": str(out), "prometheus": str(prom)}
-            server_app(FakeGrid(app, SETTINGS.clients, tamper), Context(1, 1, {}, RecordDict(), dict(config)))
+            grid = FakeGrid(app, SETTINGS.clients, tamper)
+            serve(grid, Context(1, 1, {}, RecordDict(), dict(config)), grid.engine)
 
         if name == "whole":
             go()

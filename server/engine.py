@@ -1,0 +1,28 @@
+"""What carries a run's messages: how many requests may be under way, and whether evaluations ride along."""
+
+from dataclasses import dataclass
+
+__all__ = ["DEPLOYMENT", "Engine"]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """How a run may use its grid.
+
+    Attributes
+    ----------
+    name : str
+        ``simulation`` or ``deployment``, as the origin of a run says it.
+    window : int or None
+        Requests that may be under way at a time; None stands for any number.
+    riding : bool
+        Whether the evaluation of a round's model rides in the next round's exchange, which is worth it where every
+        exchange costs most of a second.
+    """
+
+    name: str
+    window: int | None
+    riding: bool
+
+
+DEPLOYMENT = Engine("deployment", window=None, riding=True)
