@@ -10,6 +10,7 @@ from flwr.app import Context, RecordDict
 
 from client.client_app import app as client_app
 from pfedgp_core.config import GPSettings, Settings
+from pfedgp_core.model.shared import SharedState
 from server.run.model_file import load_model
 from server.run.settings import read_settings_file
 from server.server_app import serve
@@ -18,6 +19,11 @@ from tests.fakegrid import FakeGrid, Tamper
 # Small enough for a round in a tenth of a second, large enough to learn.
 QUICK = GPSettings(train_chains=6, predict_chains=6, sweeps=3, quadrature=16)
 SMALL = Settings(clients=5, clients_per_round=3, rounds=3, evaluate_every=2, wait_timeout=20.0, gp=QUICK)
+
+
+def initial_model(settings: Settings = SMALL) -> np.ndarray:
+    """The vector before round 1."""
+    return SharedState.initial(settings, (1, 8, 8), 10).to_vector()
 
 
 @dataclass

@@ -8,10 +8,23 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from client.client_app import app as client_app
+from client.own_site import own_site
+from pfedgp_core.config import Settings
 from tests.fakegrid import FakeGrid, Tamper
+from tests.federation_run import QUICK
 
 PIXELS, DIGITS = load_digits(return_X_y=True)
 IMAGES = (PIXELS.reshape(-1, 8, 8) * 15).astype(np.uint8)
+OWN = Settings(
+    clients_per_round=3,
+    min_clients=3,
+    rounds=6,
+    evaluate_every=3,
+    learning_rate=0.1,
+    wait_timeout=20.0,
+    personalise=False,
+    gp=QUICK,
+)
 
 
 def rows_of(*classes: int, of: int = 3, part: int = 0) -> np.ndarray:
@@ -55,6 +68,7 @@ class OwnGrid(FakeGrid):
 
     def __init__(self, sites: dict[str, Path | str], tamper: Tamper | None = None, **node_config: Any) -> None:
         super().__init__(client_app, 0, tamper)
+        own_site.cache_clear()  # a new grid stands for new processes at the sites
         self.names: dict[int, str] = {}
         for name, path in sites.items():
             self.add_site(name, path, **node_config)
@@ -68,3 +82,17 @@ class OwnGrid(FakeGrid):
     def index(self, node_id: int) -> int:
         """Position of a site by name."""
         return sorted(self.names.values()).index(self.names[node_id])
+
+
+def three_image_sites(root: Path) -> dict[str, Path]:
+    """A folder of images, an archive, and an archive in parts; their digits overlap in part."""
+    parts = root / "parts"
+    parts.mkdir()
+    rows = np.random.default_rng(0).permutation(rows_of(4, 5, 6, 7, part=2))
+    for name, chosen in zip(("train", "val", "test"), np.split(rows, [140, 190]), strict=True):
+        archive(parts / f"{name}.npz", chosen)
+    return {
+        "ward-a": image_folder(root / "images", rows_of(0, 1, 2, 3, part=0)),
+        "ward-b": archive(root / "b.npz", rows_of(2, 3, 4, 5, part=1)),
+        "ward-c": parts,
+    }
