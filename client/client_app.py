@@ -103,5 +103,5 @@ def _evaluate(request: Request, site: Site, model_round: int, context: Context) 
             kept = client_states(context, request.run, data.name).current(request.accepted)
         result = method.evaluate(request.shared_vector(), kept, data, request.split, stream)
     return EvaluateReply(
-        data.name, request.split, result.sums, dict(result.counters), result.seconds, result.calibration
+        data.name, request.split, result.sums, dict(result.counters), result.seconds, result.calibration, result.own
     )

@@ -65,6 +65,12 @@ class Evaluation:
         return sum((a.reply.sums for a in self.replies.accepted.values()), total)
 
     @property
+    def own_pooled(self) -> Sums:
+        """Sums over all samples, each predicted among its client's own classes alone."""
+        total: Any = self.report.sums()
+        return sum((a.reply.own_or_all for a in self.replies.accepted.values()), total)
+
+    @property
     def metrics(self) -> dict[str, float | int | None]:
         """Metrics of the pooled samples; None where there are none."""
         return self.report.summarise(self.pooled)

@@ -104,7 +104,8 @@ def client_rows(roster: Roster, test: Evaluation) -> list[dict[str, Any]]:
 
 def _row(client: Client, test: Evaluation) -> dict[str, Any]:
     accepted = test.replies.accepted.get(client.name)
-    measured = test.report.summarise(accepted.reply.sums if accepted else test.report.sums())
+    nothing = test.report.sums()
+    measured = test.report.summarise(accepted.reply.sums if accepted else nothing)
     hello = client.hello
     classes = {"classes": [hello.class_names[c] for c in hello.classes]} if hello.class_names else {}
     return {
@@ -115,6 +116,7 @@ def _row(client: Client, test: Evaluation) -> dict[str, Any]:
         "rounds_trained": len(client.trained_in),
         "last_trained_round": client.trained_in[-1] if client.trained_in else None,
         **{key: measured[key] for key in test.report.client},
+        **test.report.own(accepted.reply.own_or_all if accepted else nothing),
     }
 
 
@@ -130,7 +132,8 @@ def summary(
 ) -> dict[str, Any]:
     """Return ``summary.json`` of a run that reached its end.
 
-    Metrics are federated: over all test samples of all clients, each predicted by its own client.
+    Metrics are federated: over all test samples of all clients, each predicted by its own client. Those that begin with
+    ``own_`` come from predictions among the client's own classes alone.
     ``gp_share`` and ``network_share`` are shares of the clients' computing time.
     """
     test_replies = [a.reply for a in test.replies.accepted.values()]
@@ -146,6 +149,7 @@ def summary(
     return {
         "status": "completed",
         **{key: numbers[key] for key in test.report.pooled},
+        **test.report.own(test.own_pooled),
         "test_samples": numbers["n"],
         "rounds": len(history),
         "clients": len(roster.clients),

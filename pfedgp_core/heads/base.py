@@ -14,11 +14,10 @@ from pfedgp_core.kernels.base import Kernel
 from pfedgp_core.metrics.calibration import CalibrationSums
 from pfedgp_core.metrics.classification import MetricSums
 from pfedgp_core.metrics.regression import RegressionSums
+from pfedgp_core.metrics.summary import Sums
 from pfedgp_core.numerics.streams import Stream
 
 __all__ = ["Head", "Personal", "Shared", "Sums", "Training"]
-
-Sums = MetricSums | RegressionSums
 
 
 class Shared(Protocol):
@@ -78,6 +77,10 @@ class Personal(ABC):
     @abstractmethod
     def sums(self, predicted: Any, labels: Tensor) -> Sums:
         """Sums of metrics over what `predict` gave and the true labels [T]."""
+
+    def own_sums(self, predicted: Any, labels: Tensor) -> MetricSums | None:
+        """Sums over the classes of the training data alone; None where nothing else was predicted."""
+        return None
 
     def calibration(self, test: tuple[Any, Tensor], validation: tuple[Any, Tensor] | None) -> CalibrationSums:
         """Calibration at every temperature, from (predicted, labels) of both splits; None is a split without samples.

@@ -9,6 +9,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.heads.base import Head, Personal, Shared, Training
 from pfedgp_core.metrics.calibration import CalibrationSums, confusion_counts, temperature_sums
 from pfedgp_core.metrics.classification import MetricSums, metric_sums
+from pfedgp_core.metrics.own_classes import label_columns, own_class_sums
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.tree.classifier import PersonalClassifier
 from pfedgp_core.tree.client_tree import ClientTree, tree_classes
@@ -64,10 +65,12 @@ class _Personal(Personal):
     def __init__(self, classifier: PersonalClassifier) -> None:
         self.classifier = classifier
         self.counters = classifier.counters_
+        self._trained = np.array([], np.int64)
 
     def fit(self, features: Tensor, labels: Tensor) -> None:
         """See ``Personal``."""
         self.counters = self.classifier.fit(features, labels).counters_
+        self._trained = np.unique(labels.cpu().numpy())
 
     def predict(self, features: Tensor) -> np.ndarray:
         """See ``Personal``."""
@@ -76,6 +79,10 @@ class _Personal(Personal):
     def sums(self, predicted: np.ndarray, labels: Tensor) -> MetricSums:
         """See ``Personal``."""
         return metric_sums(predicted, class_columns(self.classifier.classes_, labels))
+
+    def own_sums(self, predicted: np.ndarray, labels: Tensor) -> MetricSums | None:
+        """See ``Personal``; with ``classes = all`` the tree holds classes that the client does not have."""
+        return own_class_sums(predicted, self.classifier.classes_, labels.cpu().numpy(), self._trained)
 
     def calibration(
         self, test: tuple[np.ndarray, Tensor], validation: tuple[np.ndarray, Tensor] | None
@@ -86,9 +93,7 @@ class _Personal(Personal):
 
 def class_columns(classes: np.ndarray, labels: Tensor) -> np.ndarray:
     """Column of each label [T] among the sorted class ids [k] of a classifier; -1 where it is none of them."""
-    truth = labels.cpu().numpy()
-    columns = np.searchsorted(classes, truth).clip(max=len(classes) - 1)
-    return np.where(classes[columns] == truth, columns, -1)
+    return label_columns(classes, labels.cpu().numpy())
 
 
 def class_calibration(

@@ -14,6 +14,7 @@ from pfedgp_core.heads.base import Personal, Sums
 from pfedgp_core.heads.make import make_head
 from pfedgp_core.learning.timing import PhaseTimer
 from pfedgp_core.metrics.calibration import CalibrationSums
+from pfedgp_core.metrics.classification import MetricSums
 from pfedgp_core.model.features import compute_features
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.numerics.streams import Stream
@@ -25,13 +26,15 @@ __all__ = ["EvaluationResult", "evaluate_client"]
 class EvaluationResult:
     """Sums of metrics over the client's points, counters of recoveries, seconds by phase (``network``, ``gp``).
 
-    Where the task calibrates, there is ``calibration`` too if validation data were given.
+    Where the task calibrates, there is ``calibration`` too if validation data were given. ``own`` holds the sums over
+    the client's own classes alone; None means that they are equal to ``sums``.
     """
 
     sums: Sums
     counters: Counter[str]
     seconds: dict[str, float]
     calibration: CalibrationSums | None = None
+    own: MetricSums | None = None
 
 
 def evaluate_client(
@@ -66,7 +69,8 @@ def evaluate_client(
             (predicted, test.labels), _predicted(state, personal, validation, timer) if len(validation) else None
         )
     measured = personal.sums(predicted, test.labels)
-    return EvaluationResult(measured, personal.counters, dict(timer.seconds), calibration)
+    own = personal.own_sums(predicted, test.labels)
+    return EvaluationResult(measured, personal.counters, dict(timer.seconds), calibration, own)
 
 
 def _predicted(

@@ -8,6 +8,7 @@ from pfedgp_core.metrics.base import Metric, Place
 from pfedgp_core.metrics.classification import MetricSums
 from pfedgp_core.metrics.regression import RegressionSums
 from pfedgp_core.metrics.summary import Sums, find_metric, metrics_of, summarise, sums_of
+from pfedgp_core.registry import TASKS
 
 __all__ = ["CLASSIFICATION", "REGRESSION", "Sums", "TaskReport", "task_report"]
 
@@ -60,6 +61,11 @@ class TaskReport:
     def pooled(self) -> tuple[str, ...]:
         """Keys of the metrics in the summary."""
         return _keys(self.metrics("pooled", "baseline"))
+
+    def own(self, sums: Sums) -> dict[str, float | int | None]:
+        """Return the metrics of sums over the client's own classes, with the keys of files; empty in regression."""
+        shown = self.metrics("own") if TASKS[self.task].classes else ()
+        return {f"own_{metric.key}": metric.value(sums) for metric in shown}
 
     @property
     def score_key(self) -> str:

@@ -73,7 +73,10 @@ class TrainReply:
 
 @dataclass(frozen=True)
 class EvaluateReply:
-    """Sums of metrics over a client's validation or test data; with the test data also those for calibration."""
+    """Sums of metrics over a client's validation or test data; with the test data also those for calibration.
+
+    ``own`` are the sums over the client's own classes alone; None means that they are equal to ``sums``.
+    """
 
     name: str
     split: str
@@ -81,10 +84,18 @@ class EvaluateReply:
     counters: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     calibration: CalibrationSums | None = None
+    own: MetricSums | None = None
+
+    @property
+    def own_or_all(self) -> MetricSums | RegressionSums:
+        """Sums over the client's own classes alone, also where they are equal to those over all classes."""
+        return self.sums if self.own is None else self.own
 
     def to_wire(self) -> tuple[Fields, Fields]:
         """Return (config, metrics)."""
         metrics: Fields = {f"sums.{key}": value for key, value in self.sums.to_dict().items()}
+        if self.own is not None:
+            metrics |= {f"own.{key}": value for key, value in self.own.to_dict().items()}
         if self.calibration is not None:
             metrics |= {f"calibration.{key}": value for key, value in self.calibration.to_dict().items()}
         return {CLIENT: self.name, SPLIT: self.split}, metrics | _log_fields(self.counters, self.seconds)
@@ -97,10 +108,14 @@ class EvaluateReply:
         sums_type: type[MetricSums] | type[RegressionSums] = MetricSums,
     ) -> "EvaluateReply":
         """Read and check what ``to_wire`` wrote; sums of the other task than `sums_type` are refused."""
+        own = _prefixed(metrics, "own.", lambda value: value)
         try:
             sums = sums_type.from_dict(_prefixed(metrics, "sums.", lambda value: value))
+            own_sums = MetricSums.from_dict(own) if own else None
         except DataError:
             raise DataError("metric sums are missing or contradict themselves") from None
+        if own_sums is not None and (own_sums.n, own_sums.task) != (sums.n, sums.task):
+            raise DataError("metric sums over the own classes cover other samples than those over all classes")
         calibration = _prefixed(metrics, "calibration.", lambda value: value)
         return cls(
             name=_get(config, CLIENT, text),
@@ -109,6 +124,7 @@ class EvaluateReply:
             counters=_named(metrics, "counter.", count),
             seconds=_named(metrics, "seconds.", seconds),
             calibration=CalibrationSums.from_dict(calibration) if calibration else None,
+            own=own_sums,
         )
 
 

@@ -11,7 +11,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.metrics.base import Metric
 from pfedgp_core.metrics.task_report import CLASSIFICATION, task_report
 from server.report.reporters import Reporter
-from server.report.wording import doubt_of, duration, measure, number, shortened, size
+from server.report.wording import OWN, doubt_of, duration, measure, number, shortened, size, telling
 
 __all__ = ["ConsoleReporter"]
 
@@ -130,6 +130,9 @@ class ConsoleReporter(Reporter):
     def _federated(self, summary: Mapping[str, Any]) -> list[str]:
         """The pooled metrics; in regression also what the clients' training means alone would give."""
         lines = [_listed(self._report.metrics("pooled"), summary)]
+        if own := [key for key in telling([summary]) if key.startswith(OWN)]:
+            numbers = "  ".join(f"{key.removeprefix(OWN)} {measure(key, summary[key])}" for key in own)
+            lines.append(f"over each client's own classes: {numbers}")
         if baselines := self._report.metrics("baseline"):
             lines.append(f"clients' training means alone: {_listed(baselines, summary).replace('baseline_', '')}")
         if summary.get("temperature") is not None:
@@ -178,7 +181,7 @@ _DESCRIBED = {
 
 def _client_table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """A line for each client, with the columns of ``clients.csv``."""
-    keys = tuple(rows[0]) if rows else ()
+    keys = telling(rows)
     heads = tuple(_DESCRIBED.get(key, key) for key in keys)
     names = sum(key in ("name", "classes") for key in keys)
     return _table(heads, [tuple(_cell(key, row[key]) for key in keys) for row in rows], names) if rows else []

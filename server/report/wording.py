@@ -1,5 +1,8 @@
 """How numbers read in tables and log lines; ``n/a`` stands for a number that does not exist."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from pfedgp_core.metrics.base import Metric
 from pfedgp_core.metrics.summary import find_metric
 from pfedgp_core.metrics.temperature import TEMPERATURE_GRID
@@ -14,10 +17,12 @@ __all__ = [
     "percent",
     "shortened",
     "size",
+    "telling",
     "title",
 ]
 
 MISSING = "n/a"
+OWN = "own_"  # how the keys of metrics over a client's own classes begin
 _FEW = 100  # validation samples, below which one of them decides between temperatures
 _TITLES = {
     "name": "client",
@@ -28,7 +33,7 @@ _TITLES = {
     "train_loss": "training loss",
 }
 # How the key of a metric is extended, and how the extension reads.
-_BEFORE = {"validation_": "validation", "test_": "test"}
+_BEFORE = {"validation_": "validation", "test_": "test", OWN: "own-class"}
 _AFTER = {"_at_temperature": "at temperature", "_at_model_temperature": "at model temperature"}
 
 
@@ -56,6 +61,18 @@ def is_share(key: str) -> bool:
 def metric_behind(key: str) -> Metric | None:
     """Return the metric that a key of a file is about: ``ece`` of ``validation_ece`` and ``ece_at_temperature``."""
     return find_metric(_parts(key)[1])
+
+
+def telling(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the keys of tables that say something: all, but for metrics over own classes that equal those over all.
+
+    Where every classifier predicts its client's own classes alone, as in pFedGP by default, the two are one.
+    """
+    keys = list(rows[0]) if rows else []
+    pairs = {key: key.removeprefix(OWN) for key in keys if key.startswith(OWN)}
+    if all(row.get(own) == row.get(key) for row in rows for own, key in pairs.items()):
+        return [key for key in keys if key not in pairs]
+    return keys
 
 
 def duration(seconds: float | None) -> str:

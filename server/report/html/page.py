@@ -18,11 +18,28 @@ from server.report.html.tables import (
     temperature_table,
     value_table,
 )
-from server.report.wording import MISSING, doubt_of, duration, measure, metric_behind, number, percent, size, title
+from server.report.wording import (
+    MISSING,
+    OWN,
+    doubt_of,
+    duration,
+    measure,
+    metric_behind,
+    number,
+    percent,
+    size,
+    telling,
+    title,
+)
 
 __all__ = ["MOST_DIAGRAMS", "page", "round_figures"]
 
 MOST_DIAGRAMS = 120  # of clients in the page; the table and calibration.json have them all
+_OWN_CLASSES = (
+    " Models predict among all their classes; own-class results are of the same predictions, restricted to the classes "
+    "of the client's training data."
+)
+_ONLY_OWN_CLASSES = " Models predict among the classes of their client's training data, and among no others."
 _TEMPERATURES = ("temperature", "model_temperature")
 
 
@@ -97,7 +114,7 @@ def _head(run: RunFiles) -> str:
         listed = ", ".join(f"{name} ({reason})" for name, reason in missing.items())
         notices.append(f"No test result from: {listed}")
     notices += [str(note) for note in summary.get("notes") or ()]
-    cards = {title(key): _card(key, summary[key]) for key in summary if _is_result(key)}
+    cards = {title(key): _card(key, summary[key]) for key in telling([summary]) if _is_result(key)}
     if "test_samples" in summary:
         cards["test samples"] = f"{summary['test_samples']}"
     if "best_round" in summary:
@@ -119,6 +136,8 @@ def _clients(run: RunFiles) -> str:
     if not run.clients:
         return ""
     note = "Each client is tested with its own model on its own data; the worst come first. Click a heading to sort."
+    if own := [key for key in run.clients[0] if key.startswith(OWN)]:
+        note += _OWN_CLASSES if set(own) <= set(telling(run.clients)) else _ONLY_OWN_CLASSES
     return f"<p>{note}</p>\n{client_table(run.clients)}"
 
 

@@ -9,7 +9,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.metrics.base import Metric
 from pfedgp_core.metrics.summary import summarise
 from server.report.html.run_files import Calibration, Row, as_number, judged_columns, worst_first
-from server.report.wording import MISSING, measure, number, percent, title
+from server.report.wording import MISSING, measure, number, percent, telling, title
 
 __all__ = ["certificate_table", "client_table", "confusion_table", "settings_table", "temperature_table", "value_table"]
 
@@ -25,8 +25,9 @@ def client_table(rows: Sequence[Row]) -> str:
 
     What was measured comes right after the name, so that a narrow screen shows it without scrolling.
     """
-    described = [key for key in rows[0] if key in _DESCRIBED]
-    columns = ["name", *(key for key in rows[0] if key not in ("name", *described)), *described]
+    told = telling(rows)
+    described = [key for key in told if key in _DESCRIBED]
+    columns = ["name", *(key for key in told if key not in ("name", *described)), *described]
     body = [[_client_cell(key, row.get(key, "")) for key in columns] for row in worst_first(rows)]
     order = {key: "ascending" if metric.better == "higher" else "descending" for key, metric in _first(rows)}
     return _table("Results on each client's own test data", columns, body, sortable=True, order=order)
