@@ -1,59 +1,20 @@
-"""A site's own data in its process: what is read when, the kept split, the device, and what leaves the site."""
+"""A site's own data in its process: what is read when, the kept split, and what cannot work."""
 
-import json
 import logging
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from flwr.app import ConfigRecord, Context, Message, RecordDict
 
 from client import own_site as own_site_module
-from client.client_app import app
 from client.own_site import Source, own_site
-from client.progress import PROGRESS_FILE
-from client.published import onboard_node
 from client.site import greeting, load_site
-from pfedgp.site.flower_log import warning_of_app
-from pfedgp_core.config import Settings
 from pfedgp_core.data.spec import DataSpec
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
-from pfedgp_core.model.shared import SharedState
-from pfedgp_core.site.saved import SavedSite
-from pfedgp_core.site.trained_model import TrainedModel
 from pfedgp_core.wire.hello import Hello
-from pfedgp_core.wire.layout import unpack
-from pfedgp_core.wire.names import CONFIG, SPEC
-from pfedgp_core.wire.replies import TrainReply
-from server.flower.messages import pack_vector, request, request_config
-from tests.federation_run import QUICK
-from tests.own_sites import DIGITS, IMAGES, archive, image_folder, rows_of, table
-from tests.wire_parts import vector_of
-
-OWN = Settings(gp=QUICK)
-CLASSES = tuple(f"d{i}" for i in range(4))
-SPEC_OF_DIGITS = DataSpec(CLASSES, (1, 8, 8), (0.3,), (0.35,))
-THETA = SharedState.initial(OWN, (1, 8, 8), 4).to_vector()
-
-
-@pytest.fixture(autouse=True)
-def fresh_sites() -> None:
-    """Each test is a new process as far as data in memory go."""
-    own_site.cache_clear()
-
-
-def node(path: Path | str, **more: Any) -> dict[str, Any]:
-    return {"client-name": "ward-3", "data-path": str(path)} | {key.replace("_", "-"): v for key, v in more.items()}
-
-
-def ask(
-    kind: str, node_config: dict[str, Any], settings: Settings = OWN, spec: DataSpec | None = SPEC_OF_DIGITS
-) -> Message:
-    vector = None if kind == "query.hello" else pack_vector(THETA)
-    config: ConfigRecord = request_config(settings, 1, spec=spec)
-    return app(request(kind, 9, config, vector, 60.0), Context(7, 9, node_config, RecordDict(), {}))
+from tests.client.site_requests import CLASSES, OWN, SPEC_OF_DIGITS, ask, node
+from tests.own_sites import DIGITS, IMAGES, archive, image_folder, rows_of
 
 
 def test_the_kept_split_lasts_when_data_grow(tmp_path: Path) -> None:
@@ -137,39 +98,6 @@ def test_the_greeting_tells_own_classes_and_raw_moments(tmp_path: Path) -> None:
     assert Hello.from_wire(*hello.to_wire()) == hello
 
 
-@pytest.mark.parametrize(
-    ("settings", "spec", "said"),
-    [
-        (OWN, None, ""),
-        (OWN, DataSpec(CLASSES, (64,), (0.3,) * 64, (0.35,) * 64), ""),
-        (OWN.replace(class_names="d1,d3x"), None, "'d3' is none of the federation's 2 classes (d1, d3x): did you mean"),
-        (OWN, DataSpec(CLASSES, (1, 8, 9), (0.3,), (0.35,)), "its inputs have shape 64, those of the federation 1 x 8"),
-    ],
-)
-def test_a_site_that_cannot_take_part_says_so_in_its_own_log(
-    settings: Settings, spec: DataSpec | None, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = tmp_path / "site.log"
-    monkeypatch.setattr(logging.getLogger("pfedgp.client"), "handlers", [])
-    monkeypatch.setenv("PFEDGP_CLIENT_LOG", str(log))
-    where = node(table(tmp_path / "t.csv", rows_of(1, 3)), state=str(tmp_path))
-    assert not ask("query.hello", where, settings, spec).has_error()
-    text = log.read_text()
-    assert text.count("this site cannot take part") == bool(said) and said in text
-
-
-def test_what_keeps_a_site_from_answering_is_a_warning_in_its_own_log(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(logging.getLogger("pfedgp.client"), "handlers", [])
-    monkeypatch.setenv("PFEDGP_CLIENT_LOG", str(tmp_path / "site.log"))
-    where = node(table(tmp_path / "t.csv", rows_of(1, 3)), state=str(tmp_path))
-    reply = ask("query.hello", where, OWN.replace(input_shape="63"), None)
-    assert reply.error.reason == "DataError"
-    (line,) = [line for line in (tmp_path / "site.log").read_text().splitlines() if "WARNING" in line]
-    assert "shape 63" in warning_of_app(line)
-
-
 def test_inputs_are_normalised_as_the_federation_says(tmp_path: Path) -> None:
     rows = rows_of(0, 2)
     data = load_site(OWN, node(archive(tmp_path / "a.npz", rows)), SPEC_OF_DIGITS).data
@@ -177,26 +105,6 @@ def test_inputs_are_normalised_as_the_federation_says(tmp_path: Path) -> None:
     expected = (torch.from_numpy(raw.inputs) / 255.0 - 0.3) / 0.35
     torch.testing.assert_close(data.train.inputs, expected)
     assert data.train.labels.unique().tolist() == [0, 2] and data.class_names == CLASSES
-
-
-def test_training_notes_its_progress(tmp_path: Path) -> None:
-    config = node(archive(tmp_path / "a.npz", rows_of(0, 1)), state=str(tmp_path))
-    reply = ask("train", config)
-    record = TrainReply.from_wire(*unpack(reply.content[CONFIG]))
-    about = json.loads((tmp_path / PROGRESS_FILE).read_text())
-    assert (about["run"], about["round"], about["status"], about["n_train"]) == ("7", 1, "ok", record.n_train)
-    assert about["sent_sha256"] != about["received_sha256"]
-    import hashlib
-
-    assert about["sent_sha256"] == hashlib.sha256(vector_of(reply).tobytes()).hexdigest()
-    assert about["received_sha256"] == hashlib.sha256(THETA.tobytes()).hexdigest()
-
-
-def test_progress_that_cannot_be_written_costs_no_round(tmp_path: Path) -> None:
-    config = node(archive(tmp_path / "a.npz", rows_of(0, 1)), state=str(tmp_path))
-    assert not ask("query.hello", config).has_error()
-    (tmp_path / PROGRESS_FILE).mkdir()
-    assert not ask("train", config).has_error()
 
 
 @pytest.mark.parametrize(
@@ -239,67 +147,6 @@ def test_a_built_in_set_keeps_its_parts(tmp_path: Path) -> None:
     assert regression.class_names == () and regression.n_train == 265
     with pytest.raises(DataError, match="is no finite number"):
         greeting(OWN.replace(task="regression"), node(archive(tmp_path / "a.npz", rows_of(0, 1))))
-
-
-def test_only_the_type_of_an_exception_leaves_the_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = node(archive(tmp_path / "miller.npz", rows_of(0, 9)))
-    replies = [ask("train", config), ask("evaluate", config), ask("query.hello", node(tmp_path / "miller.csv"))]
-
-    def full(*arguments: object) -> None:
-        raise torch.OutOfMemoryError("patient Miller")
-
-    monkeypatch.setattr("pfedgp_core.methods.pfedgp.local_update", full)
-    replies.append(ask("train", config, spec=DataSpec(("d0", "d9"), (1, 8, 8), (0.3,), (0.3,))))
-    assert [reply.error.reason for reply in replies] == ["DataError", "DataError", "DataError", "DeviceMemoryError"]
-
-
-def published_model() -> TrainedModel:
-    return TrainedModel(THETA, OWN, CLASSES, (1, 8, 8), np.full(1, 0.3, np.float32), np.full(1, 0.35, np.float32))
-
-
-def test_onboarding_uses_the_training_part_alone(tmp_path: Path) -> None:
-    state = tmp_path / "state"
-    state.mkdir()
-    config = node(archive(tmp_path / "a.npz", rows_of(0, 1)), state=str(state))
-    n = greeting(OWN, config).n_train
-    reply = onboard_node(published_model(), config)
-    assert reply.samples == n and reply.classes == ("d0", "d1")
-    assert len(SavedSite.load(state / "site").samples) == n
-    assert onboard_node(published_model(), config).outcome == "unchanged"
-
-
-def test_onboarding_keeps_the_columns_of_a_table(tmp_path: Path) -> None:
-    vector = SharedState.initial(OWN, (64,), 4).to_vector()
-    model = TrainedModel(vector, OWN, CLASSES, (64,), np.zeros(64, np.float32), np.ones(64, np.float32))
-    onboard_node(model, node(table(tmp_path / "t.csv", rows_of(0, 1, of=9)), state=str(tmp_path)))
-    assert SavedSite.load(tmp_path / "site").columns[:2] == ("p0", "p1")
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-def test_a_site_trains_and_is_measured_on_a_gpu(tmp_path: Path) -> None:
-    config = node(archive(tmp_path / "a.npz", rows_of(0, 1)), device="cuda")
-    assert load_site(OWN, config, SPEC_OF_DIGITS).data.train.inputs.device.type == "cuda"
-    trained = ask("train", config)
-    assert not trained.has_error() and np.isfinite(vector_of(trained)).all()
-    assert SPEC and not ask("evaluate", config).has_error()
-
-
-def test_a_site_whose_training_part_is_empty_says_so_and_takes_part(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    state, data = tmp_path / "state", tmp_path / "b.npz"
-    state.mkdir()
-    rows = rows_of(0, 1)
-    first = own_site(Source("ward-3", str(archive(data, rows)), state=str(state))).refresh()
-    kept = sorted(first.parts["validation"].ids + first.parts["test"].ids, key=int)
-    archive(data, rows[[int(i) - 1 for i in kept]])
-    own_site.cache_clear()
-    said = Hello.from_wire(*unpack(ask("query.hello", node(data, state=str(state))).content[CONFIG]))
-    assert said.n_train == 0 and said.n_validation > 0 and said.classes == ()
-    assert "no training samples: all of" in caplog.text
-    reply = TrainReply.from_wire(*unpack(ask("train", node(data, state=str(state))).content[CONFIG]))
-    assert reply.status == "no-data" and reply.n_train == 0
 
 
 def test_a_class_name_that_the_server_would_refuse_is_told_at_the_site(tmp_path: Path) -> None:
