@@ -15,8 +15,10 @@ from server.clients import roster as roster_module
 from server.clients import waiting
 from server.clients.roster import Roster
 from server.clients.waiting import wait_for_clients
+from server.flower import messages
 from tests.fakegrid import FakeGrid
 from tests.federation_run import SMALL, Run, start
+from tests.waiting import FakeTime
 from tests.wire_parts import greets_with
 
 
@@ -36,13 +38,15 @@ def test_a_missing_client_ends_the_wait_with_the_names_of_those_present() -> Non
 
 
 def test_the_log_says_why_the_run_waits(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "WAITING_LOG_INTERVAL", 0.2)
+    clock = FakeTime()
+    for module in (waiting, messages):
+        monkeypatch.setattr(module, "time", clock)
     caplog.set_level(logging.INFO, "pfedgp")
     grid = FakeGrid(app, 5)
     grid.offline = {0, 3}
     with pytest.raises(RunFailedError):
-        wait_for_clients(Roster(SMALL.replace(wait_timeout=0.6)), grid)
-    assert "waiting: 3 of 5 clients are ready (client-01, client-02, client-04); the run ends in 1 s" in caplog.text
+        wait_for_clients(Roster(SMALL.replace(wait_timeout=150.0)), grid)
+    assert "waiting: 3 of 5 clients are ready (client-01, client-02, client-04); the run ends in 2 min" in caplog.text
     assert "unless 2 more can take part" in caplog.text
     assert "min-clients" not in caplog.text  # a simulation needs all of its clients
     lines = [record.getMessage() for record in caplog.records if record.getMessage().startswith("waiting: ")]
