@@ -5,9 +5,11 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import server.server_app
 from pfedgp.local.simulation import run_simulation
 from pfedgp_core.errors import ConfigError, RunFailedError
 from tests.federation_run import SMALL, Run, federate
@@ -65,11 +67,19 @@ def test_an_engine_that_does_not_start_ends_the_server_too(tmp_path: Path, monke
     def broken(*arguments: object, **options: object) -> None:
         raise OSError("no memory for the object store")
 
+    threads, whole = [], server.server_app.app
+
+    def recorded(*arguments: Any) -> None:
+        threads.append(threading.current_thread())
+        whole(*arguments)
+
     monkeypatch.setattr(ray, "init", broken)
-    threads, output = threading.active_count(), sys.stdout
+    monkeypatch.setattr(server.server_app, "app", recorded)
+    output = sys.stdout
     with pytest.raises(RunFailedError, match=r"OSError .*no memory for the object store"):
         run_simulation(PATIENT, tmp_path / "run", workers=1)
-    assert threading.active_count() <= threads and sys.stdout is output
+    assert [thread.is_alive() for thread in threads] == [False]
+    assert sys.stdout is output
 
 
 # Ray's library waits at the end of the process, in C++, for an engine that it once knew.
