@@ -1,8 +1,8 @@
-"""Counts, lists and shapes in sentences, as messages to people use them."""
+"""Counts, lists, shapes and sizes in sentences, as messages to people use them."""
 
 from collections.abc import Sequence
 
-__all__ = ["SHOWN", "counted", "few", "shape_text"]
+__all__ = ["SHOWN", "counted", "few", "shape_text", "size"]
 
 SHOWN = 5  # examples in a sentence
 
@@ -21,3 +21,18 @@ def counted(n: int, noun: str) -> str:
 def shape_text(shape: Sequence[int]) -> str:
     """A shape in words: ``1 x 8 x 8``."""
     return " x ".join(map(str, shape))
+
+
+def size(count: float) -> str:
+    """Bytes, in the decimal unit that reads best.
+
+    Examples
+    --------
+    >>> size(45_000_000), size(1_234)
+    ('45.0 MB', '1.2 kB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"

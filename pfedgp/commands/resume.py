@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pfedgp.commands.simulate import read_workers
 from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
-from server.run.claim import is_locked
+from server.run.claim import is_claimed
 from server.run.resume import Resumable
 
 __all__ = ["add_arguments", "main"]
@@ -32,7 +32,7 @@ def main(args: argparse.Namespace) -> int:
     if not (path / "config.toml").is_file() and (elsewhere or _server_was_here()):
         return _deployed(path, args)  # the name or id of a run, or a folder on another host or in a container
     former = Resumable.open(path, args.rounds)
-    if is_locked(path):
+    if is_claimed(path):
         raise ArtefactError(f"The run in {path} still runs: wait for its end, or stop it first.")
     if former.engine == "deployment":
         if args.workers is not None:

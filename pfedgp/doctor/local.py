@@ -1,6 +1,5 @@
 """What the doctor looks at on its own machine, on either side: versions, disk, state folder, device, data."""
 
-import fcntl
 import json
 import os
 import shutil
@@ -12,9 +11,11 @@ from client.progress import PROGRESS_FILE
 from pfedgp.doctor.fleet_call import FLOWER_SERIES
 from pfedgp.doctor.problem import Check, Problem
 from pfedgp.operator.state import is_network_file_system
+from pfedgp_core.files.lock import is_locked
 from pfedgp_core.wire.versions import software_versions
+from pfedgp_core.words import size
 
-__all__ = ["check_client", "check_data_at", "check_device", "check_folder", "check_versions", "size", "warning"]
+__all__ = ["check_client", "check_data_at", "check_device", "check_folder", "check_versions", "warning"]
 
 LITTLE_SPACE, TOO_LITTLE_SPACE = 2_000_000_000, 200_000_000
 
@@ -22,21 +23,6 @@ LITTLE_SPACE, TOO_LITTLE_SPACE = 2_000_000_000, 200_000_000
 def warning(code: str, sentence: str, remedy: str) -> Problem:
     """A problem that has not broken anything yet."""
     return Problem(code, sentence, remedy, lasting=False, warning=True)
-
-
-def size(count: float) -> str:
-    """A number of bytes for a person.
-
-    Examples
-    --------
-    >>> size(45_000_000), size(1_234)
-    ('45.0 MB', '1.2 kB')
-    """
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} TB"
 
 
 def check_versions(elsewhere: str) -> Check:
@@ -80,7 +66,7 @@ def check_folder(folder: Path) -> Iterator[Check]:
 
 def check_client(folder: Path) -> Iterator[Check]:
     """See whether a client runs on a site's state folder, and what it has done."""
-    if _is_locked(folder / "lock"):
+    if is_locked(folder / "lock"):
         told = _read(folder / "client.json")
         state = "connected" if told.get("connected") else "not connected"
         mode = ", in Flower's own slow mode" if told.get("mode") == "stock" else ""
@@ -157,17 +143,6 @@ def _space(place: Path) -> Check:
             warning=free >= TOO_LITTLE_SPACE,
         )
     return Check("disk", f"{size(free)} free", problem)
-
-
-def _is_locked(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False
 
 
 def _read(path: Path) -> dict[str, Any]:

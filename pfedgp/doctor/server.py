@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp.doctor.certificates import day, expiry_warning
-from pfedgp.doctor.local import check_folder, check_versions, size, warning
+from pfedgp.doctor.local import check_folder, check_versions, warning
 from pfedgp.doctor.problem import Check, Deadline, Problem, checked
 from pfedgp.doctor.reach import Address, parse_address
 from pfedgp.doctor.site import check_connection
@@ -23,6 +23,7 @@ from pfedgp.processes.called_as import control_is_internal
 from pfedgp.processes.linux import clock_is_synchronised, is_alive, listening_on
 from pfedgp_core.errors import ConfigError, PFedGPError
 from pfedgp_core.wire.versions import software_versions
+from pfedgp_core.words import size
 
 __all__ = ["check_server"]
 

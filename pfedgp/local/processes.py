@@ -2,9 +2,7 @@
 
 import json
 import os
-import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,9 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from pfedgp.operator.addresses import is_open
 from pfedgp.operator.app_bundle import app_files
-from pfedgp.processes.flower import QUIET, flower_program, free_ports
-from pfedgp.processes.parent import ends_with_this_process
+from pfedgp.processes.child import signal_group, start_child
+from pfedgp.processes.colours import without_colours
+from pfedgp.processes.flower import flower_environment, flower_program, free_ports
 from pfedgp.processes.signals import on_stop_signal
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
@@ -64,13 +64,13 @@ class LocalFlower:
 
     def _stop(self) -> None:
         for process in reversed(self.processes.values()):
-            _signal_group(process, signal.SIGTERM)
+            signal_group(process, signal.SIGTERM)
         deadline = time.monotonic() + STOP_TIMEOUT
         for process in reversed(self.processes.values()):
             with suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.1, deadline - time.monotonic()))
             # Whatever a process started itself is in its group and goes with it.
-            _signal_group(process, signal.SIGKILL)
+            signal_group(process, signal.SIGKILL)
             process.wait()
         # What the SuperLink started is in no group of ours: it ends by itself soon after, where nothing keeps it.
         while (left := self._left()) and time.monotonic() < deadline:
@@ -98,7 +98,7 @@ class LocalFlower:
             "--disable-runtime-dependency-installation",
         )
         deadline = time.monotonic() + START_TIMEOUT
-        while not all(_is_open(port) for port in (self.port, self.fleet_port)):
+        while not all(is_open("127.0.0.1", port) for port in (self.port, self.fleet_port)):
             self.check("superlink")
             if time.monotonic() > deadline:
                 last = self.tail("superlink")
@@ -150,26 +150,19 @@ class LocalFlower:
         try:
             return dict(json.loads(done.stdout[done.stdout.index("{") :]))
         except ValueError:
-            text = " ".join(_plain(done.stdout + done.stderr).split())
+            text = " ".join(without_colours(done.stdout + done.stderr).split())
             raise RunFailedError(f"flwr {arguments[0]} gave no answer: {text[-500:]}") from None
 
     def follow(self, run_id: str) -> Iterator[str]:
         """Yield what the server app prints, line by line, until the run is over."""
         name = f"log-{run_id}"
         with (self.folder / f"{name}.err").open("wb") as errors:
-            process = subprocess.Popen(
-                [flower_program("flwr"), "log", run_id, CONNECTION, "--stream"],
-                env=self._environment("cli"),
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-                preexec_fn=ends_with_this_process(),
-            )
+            command = [flower_program("flwr"), "log", run_id, CONNECTION, "--stream"]
+            process = start_child(command, self._environment("cli"), subprocess.PIPE, errors)
         self.processes[name] = process
         assert process.stdout is not None
         for line in process.stdout:
-            yield _plain(line.decode("utf-8", "replace").rstrip("\n"))
+            yield without_colours(line.decode("utf-8", "replace").rstrip("\n"))
         process.wait()
 
     def check(self, name: str) -> None:
@@ -180,20 +173,12 @@ class LocalFlower:
 
     def tail(self, name: str, lines: int = 5) -> str:
         """The end of a process's log, on one line."""
-        text = _plain((self.folder / f"{name}.log").read_text(encoding="utf-8", errors="replace"))
+        text = without_colours((self.folder / f"{name}.log").read_text(encoding="utf-8", errors="replace"))
         return " | ".join(line.strip() for line in text.splitlines()[-lines:] if line.strip()) or "no output"
 
     def _start(self, name: str, program: str, *arguments: str) -> None:
         with (self.folder / f"{name}.log").open("wb") as log:
-            self.processes[name] = subprocess.Popen(
-                [program, *arguments],
-                env=self._environment(name),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C is ours to handle, in order
-                preexec_fn=ends_with_this_process(),
-            )
+            self.processes[name] = start_child([program, *arguments], self._environment(name), log)
 
     def _home(self, name: str) -> Path:
         home = self.folder / f"{name}-home"
@@ -201,24 +186,4 @@ class LocalFlower:
         return home
 
     def _environment(self, name: str) -> dict[str, str]:
-        # Flower's processes start each other by name, so they must find the programs of this installation.
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-        fast = {"FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.05", "PYTHONUNBUFFERED": "1"}
-        return os.environ | QUIET | fast | {"FLWR_HOME": str(self._home(name)), "PATH": path}
-
-
-def _is_open(port: int) -> bool:
-    with socket.socket() as s:
-        s.settimeout(1.0)
-        return s.connect_ex(("127.0.0.1", port)) == 0
-
-
-def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
-    # Each process leads a group of its own, which lives as long as one member does.
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, number)
-
-
-def _plain(text: str) -> str:
-    """Without terminal colours."""
-    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+        return flower_environment(self._home(name), FLWR_SUPEREXEC_TASK_POLL_INTERVAL="0.05")

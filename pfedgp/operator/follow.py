@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from pfedgp.operator.connection import Target
 from pfedgp.operator.control import Control, Run
+from pfedgp.processes.colours import without_colours
 from pfedgp_core.errors import PFedGPError, RunFailedError
 
 __all__ = ["Printed", "UnfinishedError", "follow"]
@@ -58,7 +59,7 @@ class Printed:
         """Take a piece, which may end within a line."""
         *lines, self._rest = (self._rest + piece).split("\n")
         for line in lines:
-            self._line(re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip())
+            self._line(without_colours(line).rstrip())
 
     def end(self) -> None:
         """Show what came without a line's end."""

@@ -16,7 +16,7 @@ from pfedgp.processes.signals import exit_code, interrupted
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
 from server.outputs import Outputs
-from server.run.claim import is_locked
+from server.run.claim import is_claimed
 from server.run.resume import Resumable
 
 __all__ = ["attend", "find_run", "new_folder", "resume", "start"]
@@ -60,7 +60,7 @@ def resume(folder: Path, args: argparse.Namespace) -> int:
     local = Path(path) if target.here else target.local(path)
     if local is not None:
         Resumable.open(local, args.rounds)
-        if is_locked(local):
+        if is_claimed(local):
             raise ArtefactError(f"The run in {local} still runs: wait for its end, or stop it with pfedgp stop.")
     # Only these keys: the run keeps its own settings, and refuses others.
     given: dict[str, Any] = {"resume": path} | ({"rounds": args.rounds} if args.rounds is not None else {})

@@ -12,7 +12,6 @@
     What the processes print; the folders of the runs.
 """
 
-import fcntl
 import json
 import os
 import secrets
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp_core.errors import ConfigError, RunFailedError
+from pfedgp_core.files.lock import FileLock, holder, is_locked
 from server.run.files import explained, write_whole
 
 __all__ = ["CONNECTION", "StateFolder", "default_state", "is_network_file_system"]
@@ -109,32 +109,20 @@ class StateFolder:
         RunFailedError
             Another one is running.
         """
-        with explained(self.path), (self.path / name).open("a+") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                file.seek(0)
-                holder = file.read().strip() or "unknown"
-                raise RunFailedError(
-                    f"A server runs on {self.path} already (process {holder}): stop it with pfedgp stop --server "
-                    f"--state {self.path}, or give this one another --state."
-                ) from None
-            file.truncate(0)
-            file.write(f"{os.getpid()}\n")
-            file.flush()
+
+        def refused(who: str) -> RunFailedError:
+            return RunFailedError(
+                f"A server runs on {self.path} already ({who}): stop it with pfedgp stop --server --state {self.path}, "
+                "or give this one another --state."
+            )
+
+        with explained(self.path), FileLock(self.path / name, refused):
             yield
 
     def running(self) -> int | None:
-        """Return the process id of the server that runs on this folder, or None."""
-        try:
-            with (self.path / "lock").open("r") as file:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                return None
-        except BlockingIOError:
-            text = (self.path / "lock").read_text(encoding="utf-8").strip()
-            return int(text) if text.isdecimal() else 0
-        except OSError:
-            return None
+        """Return the process id of the server that runs on this folder, 0 if it is not known, or None."""
+        path = self.path / "lock"
+        return holder(path) if is_locked(path) else None
 
     def write_server(self, record: Mapping[str, Any]) -> None:
         """Write ``server.json``, and the connection for Flower's own command line."""

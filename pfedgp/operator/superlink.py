@@ -1,8 +1,6 @@
 """The server of a deployment: Flower's SuperLink and SuperExec, in the form that survives a crash of either."""
 
 import os
-import shutil
-import sys
 import threading
 import time
 from datetime import UTC, datetime
@@ -19,7 +17,7 @@ from pfedgp.operator.sites import SiteWatch
 from pfedgp.operator.state import StateFolder
 from pfedgp.operator.supervisor import Program, Supervisor
 from pfedgp.processes.called_as import called_as, shown
-from pfedgp.processes.flower import QUIET
+from pfedgp.processes.flower import flower_environment, flower_program
 from pfedgp.processes.linux import listens
 from pfedgp.processes.signals import on_stop_signal
 from pfedgp_core.errors import ConfigError, RunFailedError
@@ -86,26 +84,7 @@ def run_superexec(state: StateFolder, runtime: str, ca: Path, secret: Path) -> N
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """Return the environment of a Flower process with its files in `home`."""
-    # Flower's processes start each other by name, so they must find the programs of this installation.
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    own = {"FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.5", "PYTHONUNBUFFERED": "1", "FLWR_LOG_LEVEL": "WARNING"}
-    return os.environ | QUIET | own | {"FLWR_HOME": str(home), "PATH": path}
-
-
-def _program(name: str) -> str:
-    """Return the path of one of Flower's programs.
-
-    Raises
-    ------
-    RunFailedError
-        It is not installed.
-    """
-    beside = Path(sys.executable).parent / name
-    found = str(beside) if beside.exists() else shutil.which(name)
-    if not found:
-        raise RunFailedError(f"The program {name} is not installed: install flwr in this Python environment.")
-    return found
+    return flower_environment(home, FLWR_SUPEREXEC_TASK_POLL_INTERVAL="0.5", FLWR_LOG_LEVEL="WARNING")
 
 
 def _supervise(server: Server, stopped: threading.Event) -> None:
@@ -188,7 +167,7 @@ def _start_superlink(server: Server, supervisor: Supervisor, superlink: Program,
 def _superlink(server: Server) -> Program:
     certs, state = server.certs, server.state
     command = [
-        _program("flower-superlink"),
+        flower_program("flower-superlink"),
         *("--ssl-ca-certfile", str(server.ca)),
         *("--ssl-certfile", str(certs / "server.crt"), "--ssl-keyfile", str(certs / "server.key")),
         "--enable-supernode-auth",
@@ -203,7 +182,7 @@ def _superlink(server: Server) -> Program:
 
 def _superexec(state: StateFolder, runtime: str, ca: Path, secret: Path) -> Program:
     command = [
-        _program("flower-superexec"),
+        flower_program("flower-superexec"),
         *("--runtime-api-address", runtime, "--root-certificates", str(ca)),
         *("--superexec-auth-secret-file", str(secret)),
     ]

@@ -12,7 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pfedgp.processes.parent import ends_with_this_process
+from pfedgp.processes.child import signal_group, start_child
+from pfedgp.processes.colours import without_colours
 from pfedgp_core.errors import RunFailedError
 
 __all__ = ["Program", "Supervisor"]
@@ -116,7 +117,7 @@ class Supervisor:
                     raise RunFailedError(f"The {program.name} is not ready after {seconds:g} s: {self.reason(program)}")
             return code
         finally:
-            _signal_group(process, signal.SIGKILL)
+            signal_group(process, signal.SIGKILL)
             process.wait()
 
     def check(self) -> bool:
@@ -128,7 +129,7 @@ class Supervisor:
                 code = program.process.poll()
                 if code is None:
                     continue
-                _signal_group(program.process, signal.SIGKILL)  # what it had started itself
+                signal_group(program.process, signal.SIGKILL)  # what it had started itself
                 if now - program.started > SETTLED:
                     program.pause = 1.0
                 how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
@@ -148,12 +149,12 @@ class Supervisor:
             process = program.process
             if process is None:
                 continue
-            _signal_group(process, signal.SIGTERM)
+            signal_group(process, signal.SIGTERM)
             try:
                 process.wait(STOP_TIMEOUT)
             except subprocess.TimeoutExpired:
                 self.say(f"the {program.name} did not end within {STOP_TIMEOUT:g} s and is killed")
-            _signal_group(process, signal.SIGKILL)
+            signal_group(process, signal.SIGKILL)
             process.wait()
             program.process = None
 
@@ -178,27 +179,12 @@ class Supervisor:
         """What a program has printed since it was started, without colours."""
         content = (self.logs / f"{program.name}.log").read_bytes()
         since = program.log_start if program.log_start <= len(content) else 0  # the log was shortened
-        return re.sub(r"\x1b\[[0-9;]*m", "", content[since:].decode(errors="replace"))
+        return without_colours(content[since:].decode(errors="replace"))
 
     def _start(self, program: Program) -> None:
         self.shorten_logs()
         with (self.logs / f"{program.name}.log").open("ab") as log:
             program.log_start = log.tell()
-            program.process = subprocess.Popen(
-                list(program.command),
-                env=dict(program.environment),
-                cwd=program.folder,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C is ours to handle, in order
-                # Where this server is killed, its processes would keep the ports from the next one.
-                preexec_fn=ends_with_this_process(),
-            )
+            # Where this server is killed, its processes would keep the ports from the next one.
+            program.process = start_child(program.command, program.environment, log, folder=program.folder)
         program.started = time.monotonic()
-
-
-def _signal_group(process: "subprocess.Popen[bytes]", number: int) -> None:
-    # Each process leads a group of its own, which lives as long as one member does.
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, number)

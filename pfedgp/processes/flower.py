@@ -1,5 +1,6 @@
-"""Flower's programs and the ports that they listen on."""
+"""Flower's programs, their environment, and the ports that they listen on."""
 
+import os
 import shutil
 import socket
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from pfedgp_core.errors import RunFailedError
 
-__all__ = ["QUIET", "flower_program", "free_ports"]
+__all__ = ["QUIET", "flower_environment", "flower_program", "free_ports"]
 
 # Flower and Ray read these once, when they are imported or start a process.
 QUIET = {
@@ -51,3 +52,10 @@ def flower_program(name: str) -> str:
     if not found:
         raise RunFailedError(f"The program {name} is not installed: install flwr in this Python environment.")
     return found
+
+
+def flower_environment(home: Path, **own: str) -> dict[str, str]:
+    """Return the environment of a Flower process: this process's, Flower's files in `home`, and the variables `own`."""
+    # Flower's processes start each other by name, so they must find the programs of this installation.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    return os.environ | QUIET | {"FLWR_HOME": str(home), "PATH": path, "PYTHONUNBUFFERED": "1"} | own

@@ -1,15 +1,18 @@
-"""A process that ends with its parent, however the parent ends."""
+"""A process that ends with its parent, however the parent ends.
+
+As a program, ``parent.py PARENT SIGNAL PROGRAM [ARGUMENT ...]`` makes this promise and then becomes PROGRAM. A
+process with threads starts its children in this way: code of its own between fork and exec, where another thread may
+have held a lock, can hang. It is started by its path, so that nothing but this file is loaded.
+"""
 
 import ctypes
 import os
 import signal
-from collections.abc import Callable
-from functools import partial
+import sys
 
-__all__ = ["end_with_parent", "ends_with_this_process"]
+__all__ = ["end_with_parent"]
 
 _PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None, use_errno=True)  # loaded here, for between fork and exec nothing should be
 
 
 def end_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
@@ -22,11 +25,21 @@ def end_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
     number : int
         The signal; it also reaches a process that is busy or was replaced by another program with ``exec``.
     """
-    _libc.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
     if os.getppid() != parent:
         os.kill(os.getpid(), number)
 
 
-def ends_with_this_process(number: int = signal.SIGTERM) -> Callable[[], None]:
-    """Return the ``preexec_fn`` of a program that is to get a signal once the thread that starts it is gone."""
-    return partial(end_with_parent, os.getpid(), number)
+def _become(program: list[str]) -> None:
+    # Python ignores these two, and the program would inherit that.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        os.execv(program[0], program)
+    except OSError as error:
+        sys.exit(f"Cannot start {program[0]} ({error.strerror}).")
+
+
+if __name__ == "__main__":
+    end_with_parent(int(sys.argv[1]), int(sys.argv[2]))
+    _become(sys.argv[3:])

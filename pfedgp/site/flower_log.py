@@ -2,16 +2,17 @@
 
 import re
 
+from pfedgp.processes.colours import without_colours
+
 __all__ = ["connected_as", "in_words", "is_lost", "is_recovered", "is_refused", "plain", "warning_of_app"]
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _NODE = re.compile(r"SuperNode ID: (\d+)")
 _WARNING = re.compile(r"[\d-]+ [\d:,]+ pfedgp\.client WARNING: (.+)")
 
 
 def plain(line: str) -> str:
     """A line without terminal colours and spaces at its end."""
-    return _COLOUR.sub("", line).rstrip()
+    return without_colours(line).rstrip()
 
 
 def connected_as(line: str) -> str:

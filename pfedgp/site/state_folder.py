@@ -1,6 +1,5 @@
 """A site's state folder: one program at a time, its log, and a file that says which processes run."""
 
-import fcntl
 import json
 import logging
 import logging.handlers
@@ -12,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp_core.errors import ConfigError
-from server.run.files import explained
+from pfedgp_core.files.lock import FileLock
+from pfedgp_core.files.whole import explained
 
 __all__ = ["StateFolder"]
 
@@ -46,20 +46,14 @@ class StateFolder:
         with explained(self.path):
             for folder in (self.path, self.log_file.parent, self.path / "flwr"):
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            lock = (self.path / "lock").open("a+", encoding="ascii")
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                lock.seek(0)
-                raise ConfigError(
-                    f"A client with the state folder {self.path} is running already (process "
-                    f"{lock.read().strip() or 'unknown'}): stop it first, or give this one another --state."
-                ) from None
-            with explained(self.path):
-                lock.truncate(0)
-                lock.write(f"{os.getpid()}\n")
-                lock.flush()
+
+        def refused(who: str) -> ConfigError:
+            return ConfigError(
+                f"A client with the state folder {self.path} is running already ({who}): stop it first, or give this "
+                "one another --state."
+            )
+
+        with FileLock(self.path / "lock", refused):
             yield
 
     @contextmanager

@@ -11,7 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from pfedgp.processes.flower import QUIET
+from pfedgp.processes.child import signal_group
+from pfedgp.processes.flower import flower_environment
 from pfedgp.site.flower_log import plain
 from pfedgp.site.plan import SitePlan
 
@@ -46,7 +47,9 @@ class SuperNodeProcess:
                     *(sys.executable, "-P", "-m", "pfedgp.site.supernode"),
                     *(plan.to_json(), str(theirs.fileno()), str(os.getpid())),
                 ],
-                env=_environment(Path(plan.state)),
+                env=flower_environment(
+                    Path(plan.state) / "flwr", FLWR_LOG_LEVEL="INFO", FLWR_SUPEREXEC_TASK_POLL_INTERVAL="0.1"
+                ),
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -76,8 +79,7 @@ class SuperNodeProcess:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(STOP_TIMEOUT)
         # What a stock SuperNode started is in its group and goes with it.
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        signal_group(self._process, signal.SIGKILL)
         self._process.wait()
 
     def _read_lines(self, stream: IO[str]) -> None:
@@ -95,16 +97,3 @@ class SuperNodeProcess:
         for reader in self._readers:
             reader.join(2.0)
         self._heard.put(Heard("ended", code))
-
-
-def _environment(state: Path) -> dict[str, str]:
-    # A stock SuperNode starts Flower's other programs by name, so they must be those of this installation.
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    own = {
-        "FLWR_HOME": str(state / "flwr"),
-        "FLWR_LOG_LEVEL": "INFO",
-        "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.1",
-        "PATH": path,
-        "PYTHONUNBUFFERED": "1",
-    }
-    return os.environ | QUIET | own

@@ -10,8 +10,9 @@ from typing import Any, TextIO
 from pfedgp_core.config import Settings
 from pfedgp_core.metrics.base import Metric
 from pfedgp_core.metrics.task_report import CLASSIFICATION, task_report
+from pfedgp_core.words import size
 from server.report.reporters import Reporter
-from server.report.wording import OWN, doubt_of, duration, measure, number, shortened, size, telling
+from server.report.wording import OWN, doubt_of, duration, measure, number, shortened, telling
 
 __all__ = ["ConsoleReporter"]
 

@@ -16,7 +16,6 @@ __all__ = [
     "number",
     "percent",
     "shortened",
-    "size",
     "telling",
     "title",
 ]
@@ -86,15 +85,6 @@ def duration(seconds: float | None) -> str:
     if seconds < 7200:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h"
-
-
-def size(count: float) -> str:
-    """Bytes, in the decimal unit that reads best."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} TB"
 
 
 def shortened(text: str, width: int) -> str:

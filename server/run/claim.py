@@ -1,19 +1,17 @@
-"""One process writes a run's folder at a time: a lock that dies with the process that holds it."""
+"""One process writes a run's folder at a time: a lock that ends with the process that holds it."""
 
-import fcntl
-import os
 from pathlib import Path
-from types import TracebackType
 
 from pfedgp_core.errors import ArtefactError
+from pfedgp_core.files.lock import FileLock, is_locked
 from server.run.files import explained
 
-__all__ = ["LOCK_FILE", "RunLock", "is_locked"]
+__all__ = ["LOCK_FILE", "RunLock", "is_claimed"]
 
 LOCK_FILE = ".lock"
 
 
-class RunLock:
+class RunLock(FileLock):
     """A context manager that holds the lock of a run's folder.
 
     Parameters
@@ -28,58 +26,17 @@ class RunLock:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path / LOCK_FILE
         with explained(path):
             path.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.read(self._file, 20).decode("ascii", "replace").strip()
-            os.close(self._file)
-            raise ArtefactError(
-                f"{path} is in use by {f'process {holder}' if holder else 'another process'}, which still runs: wait "
-                "for its end, or stop that run first."
-            ) from None
-        except OSError as error:
-            os.close(self._file)
-            raise ArtefactError(
-                f"{self.path} cannot be locked ({error.strerror}): choose a folder on a file system with locks."
-            ) from error
-        # Only words for whoever meets the lock; a full disk is no reason to do without it.
-        try:
-            os.truncate(self._file, 0)
-            os.write(self._file, str(os.getpid()).encode())
-        except OSError:
-            pass
 
-    def __enter__(self) -> "RunLock":
-        return self
+        def refused(who: str) -> ArtefactError:
+            return ArtefactError(
+                f"{path} is in use by {who}, which still runs: wait for its end, or stop that run first."
+            )
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.release()
-
-    def release(self) -> None:
-        """Let others have the folder; the file stays, because removing it could remove the lock of the next one."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        super().__init__(path / LOCK_FILE, refused)
 
 
-def is_locked(path: Path) -> bool:
+def is_claimed(path: Path) -> bool:
     """Whether a process holds the lock of the folder `path` at the moment."""
-    try:
-        file = os.open(path / LOCK_FILE, os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(file)
-    return False
+    return is_locked(path / LOCK_FILE)

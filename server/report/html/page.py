@@ -5,6 +5,7 @@ from html import escape
 from typing import Any
 
 from pfedgp_core.metrics.summary import summarise
+from pfedgp_core.words import size
 from server.report.html.drawing import Drawing
 from server.report.html.figures import confusion_map, over_rounds, reliability, small_reliability
 from server.report.html.run_files import RunFiles, worst_first
@@ -27,7 +28,6 @@ from server.report.wording import (
     metric_behind,
     number,
     percent,
-    size,
     telling,
     title,
 )

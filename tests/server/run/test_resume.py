@@ -17,7 +17,7 @@ import server.recorder
 import server.strategy
 from pfedgp_core.errors import ArtefactError, ConfigError
 from pfedgp_core.wire.names import EVALUATE, TRAIN
-from server.run.claim import RunLock, is_locked
+from server.run.claim import RunLock, is_claimed
 from server.run.resume import Resumable
 from tests.fakegrid import FakeGrid, Tamper
 from tests.federation_run import Run, federate, resume
@@ -174,13 +174,13 @@ def resume_only(out: Path) -> None:
 def test_a_run_that_still_runs_is_left_alone_until_its_process_is_dead(tmp_path: Path) -> None:
     out = tmp_path / "run"
     killed(lambda: federate(SETTINGS, out, at_message(TRAIN, 3)))
-    assert not is_locked(out)
+    assert not is_claimed(out)
     holds = "import sys, time; from pathlib import Path; from server.run.claim import RunLock\n"
     holds += "lock = RunLock(Path(sys.argv[1])); print('held', flush=True); time.sleep(600)"
     with subprocess.Popen([sys.executable, "-c", holds, str(out)], stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None and process.stdout.readline() == b"held\n"
-            assert is_locked(out)
+            assert is_claimed(out)
             before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
             with pytest.raises(ArtefactError, match=f"is in use by process {process.pid}, which still runs"):
                 resume(out)
