@@ -81,3 +81,13 @@ def test_a_circle_is_found() -> None:
     """The other tests would also pass if nothing were recognised."""
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}}) != []
     assert {target.split(".")[0] for targets in ARROWS.values() for target in targets} == set(FLOORS)
+
+
+def test_commands_import_no_other_command() -> None:
+    found = {
+        f"{module} -> {target}"
+        for module, targets in ARROWS.items()
+        for target in targets
+        if room_of(module) == room_of(target) == "pfedgp.commands"
+    }
+    assert found == set()

@@ -41,9 +41,9 @@ def main(args: argparse.Namespace) -> int:
 
     names, shape = None, parse_shape(args.input_shape)
     if args.model is not None:
-        from pfedgp.commands.onboard import read_model
+        from pfedgp.run_model import read_model
 
-        model = read_model(args.model)
+        model, _ = read_model(args.model)
         names, shape = model.class_names, model.input_shape
     report = check_data(
         args.path,

@@ -1,21 +1,13 @@
 """``pfedgp deploy-local``: the deployed form of a federation, as separate Flower processes on this machine."""
 
 import argparse
-import json
 import math
-import tempfile
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
-from pfedgp.commands.simulate import add_assignments, check, collect_settings, run_folder
-from pfedgp.local.processes import LocalFlower, write_app
-from pfedgp.processes.signals import interrupted
+from pfedgp.options import add_assignments, check_simulation, collect_settings, run_folder
 from pfedgp_core.config import Settings
-from pfedgp_core.data.datasets import load_dataset
-from pfedgp_core.errors import ConfigError, RunFailedError
+from pfedgp_core.errors import ConfigError
 
-__all__ = ["add_arguments", "deploy_local", "main"]
+__all__ = ["add_arguments", "main"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,78 +39,18 @@ def main(args: argparse.Namespace) -> int:
     if settings.clients != args.sites:
         raise ConfigError(f"clients = {settings.clients} and --sites {args.sites} differ; leave out the first.")
     folder = run_folder(args.out, settings)
-    check(settings, folder)
+    check_simulation(settings, folder)
+
+    from pfedgp.local.deployment import deploy_local
+
     deploy_local(settings, folder, print, stock=args.stock)
     return 0
 
 
-def deploy_local(
-    settings: Settings,
-    out: Path,
-    show: Callable[[str], Any],
-    route: Callable[[int], int] = lambda port: port,
-    *,
-    stock: bool = False,
-) -> dict[str, Any]:
-    """Run a federation in processes of its own: SuperLink, a client for each site, and the app as a Flower bundle.
-
-    All connections are plaintext on the loopback interface.
-
-    Parameters
-    ----------
-    settings : Settings
-        ``clients`` is the number of sites.
-    out : Path
-        Absolute folder of the artefacts.
-    show : callable
-        Takes each line that the server app prints.
-    route : callable
-        Takes the SuperLink's fleet port and returns the one that the sites are told, for a proxy between them.
-    stock : bool
-        Run Flower's own SuperNodes, unchanged: several seconds more a round.
-
-    Returns
-    -------
-    dict
-        The summary, as in ``summary.json``.
-
-    Raises
-    ------
-    RunFailedError
-        A process did not start, or the run did not complete.
-    """
-    with interrupted(), tempfile.TemporaryDirectory(prefix="pfedgp-") as temporary:
-        folder = Path(temporary)
-        write_app(folder / "pfedgp", settings, out)
-        with LocalFlower(folder) as flower:
-            flower.start_superlink()
-            port = route(flower.fleet_port)
-            for index in range(settings.clients):
-                flower.start_site(index, settings.clients, port, stock=stock)
-            show(f"{settings.clients} sites, over gRPC to the SuperLink's fleet port 127.0.0.1:{flower.fleet_port}")
-            run_id = flower.submit(folder / "pfedgp")
-            for line in flower.follow(run_id):
-                show(line)
-            status, details = flower.status(run_id)
-            if status != "finished:completed":
-                raise RunFailedError(_reason(flower, out, status, details))
-    return dict(json.loads((out / "summary.json").read_text(encoding="utf-8")))
-
-
-def _reason(flower: LocalFlower, out: Path, status: str, details: str) -> str:
-    """Say why a run did not complete: in the server app's own words where it left some."""
-    summary = out / "summary.json"
-    if summary.is_file():
-        reason = json.loads(summary.read_text(encoding="utf-8")).get("reason")
-        if reason:
-            return str(reason)
-    stopped = [name for name, process in flower.processes.items() if process.poll() is not None]
-    ends = "".join(f" {name} had stopped: {flower.tail(name)}" for name in stopped if name.startswith("site-"))
-    return f"The run ended as {status} ({details or 'no details'}); the lines above say more.{ends}"
-
-
 def _classes_per_client(args: argparse.Namespace) -> int:
     """The smallest number of classes, from two on, that lets the sites hold each class equally often."""
+    from pfedgp_core.data.datasets import load_dataset
+
     classes = len(load_dataset(args.dataset, args.data_root or "", args.seed).class_names)
     step = classes // math.gcd(classes, args.sites)
     return min(classes, step * math.ceil(2 / step))

@@ -9,9 +9,8 @@ from pfedgp_core.errors import ConfigError
 
 if TYPE_CHECKING:
     from client.onboard import Outcome
-    from pfedgp_core.site.trained_model import TrainedModel
 
-__all__ = ["add_arguments", "main", "read_model"]
+__all__ = ["add_arguments", "main"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,9 +49,10 @@ def main(args: argparse.Namespace) -> int:
 
     torch.set_num_threads(1)  # small matrices are several times slower on more
     from client.onboard import Onboarding
+    from pfedgp.run_model import read_model
 
     began = time.perf_counter()
-    model, unchosen = (None, False) if args.model is None else _read(args.model)
+    model, chosen = (None, True) if args.model is None else read_model(args.model)
     onboarding = Onboarding(out, args.name, args.resize, args.label_column)
     paths = [path.expanduser() for path in ([args.data] if args.data else []) + args.add]
     if args.refresh:
@@ -62,28 +62,8 @@ def main(args: argparse.Namespace) -> int:
     else:
         assert model is not None  # _check
         outcome = onboarding.create(model, paths)
-    _show(outcome, out, unchosen, time.perf_counter() - began)
+    _show(outcome, out, chosen, time.perf_counter() - began)
     return 0
-
-
-def read_model(path: Path) -> "TrainedModel":
-    """Load the model of a run.
-
-    Raises
-    ------
-    ArtefactError
-        There is no model, it is damaged, or does not say what it is for.
-    """
-    return _read(path)[0]
-
-
-def _read(path: Path) -> tuple["TrainedModel", bool]:
-    """The model, and whether it came without a temperature."""
-    from pfedgp_core.site.trained_model import TrainedModel
-    from server.run.model_file import load_model
-
-    vector, meta = load_model(path.expanduser())
-    return TrainedModel.from_artefact(vector, meta), "temperature" not in meta
 
 
 def _check(args: argparse.Namespace, out: Path) -> None:
@@ -97,7 +77,7 @@ def _check(args: argparse.Namespace, out: Path) -> None:
         raise ConfigError(f"A new site {out} needs a trained model: give the folder best of a run with --model.")
 
 
-def _show(outcome: "Outcome", out: Path, unchosen: bool, seconds: float) -> None:
+def _show(outcome: "Outcome", out: Path, chosen: bool, seconds: float) -> None:
     site = outcome.site
     for sentence in (*outcome.changes, *outcome.notes):
         print(sentence)
@@ -105,7 +85,7 @@ def _show(outcome: "Outcome", out: Path, unchosen: bool, seconds: float) -> None
         print(f"The site {site.name} in {out} stays as it is.")
         return
     counts = ", ".join(f"{name}: {n}" for name, n in site.samples.counts(site.model.class_names).items())
-    temperature = f"{site.model.temperature:g}{' (none was chosen for this model)' if unchosen else ''}"
+    temperature = f"{site.model.temperature:g}{'' if chosen else ' (none was chosen for this model)'}"
     print(
         f"Site {site.name}: {len(site.samples)} samples ({counts}), model {site.model.sha256[:12]}, "
         f"temperature {temperature}, {seconds:.1f} s"

@@ -171,9 +171,9 @@ def _accuracy(site: "SavedSite", samples: "Samples", prediction: "Prediction") -
 
 
 def _require_model(site: "SavedSite", path: Path, model: Path) -> None:
-    from pfedgp.commands.onboard import read_model
+    from pfedgp.run_model import read_model
 
-    expected = read_model(model).sha256
+    expected = read_model(model)[0].sha256
     if site.model.sha256 != expected:
         raise ConfigError(
             f"The site {path} stands on the model {site.model.sha256[:12]}, and {model} is {expected[:12]}: run pfedgp "

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from pfedgp.commands.simulate import read_workers
+from pfedgp.options import read_workers
 from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
 from server.run.claim import is_claimed
 from server.run.resume import Resumable

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pfedgp.commands.simulate import add_settings, collect_settings
 from pfedgp.operator.connection import add_connection
+from pfedgp.options import add_settings, collect_settings
 from pfedgp_core.config import Settings
 from pfedgp_core.config_text import parse_assignment
 from pfedgp_core.errors import ConfigError

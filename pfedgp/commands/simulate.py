@@ -1,34 +1,14 @@
 """``pfedgp simulate``: a whole federation on this machine. Everything is checked before a process is started."""
 
 import argparse
-import time
-from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
-from pfedgp_core.config import Settings
-from pfedgp_core.config_text import describe, parse_assignment
-from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
+from pfedgp.options import add_settings, check_simulation, collect_settings, read_workers, run_folder
+from pfedgp_core.errors import ArtefactError, RunFailedError
 from server.outputs import Outputs
 from server.run.settings import read_settings_file
 
-__all__ = ["add_arguments", "add_assignments", "add_settings", "check", "collect_settings", "main", "run_folder"]
-
-# The settings that have an option of their own; all others are reached with --set.
-_NAMED = (
-    "dataset",
-    "clients",
-    "classes-per-client",
-    "clients-per-round",
-    "rounds",
-    "local-epochs",
-    "seed",
-    "data-root",
-    "variant",
-    "objective",
-    "network",
-)
+__all__ = ["add_arguments", "main"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,21 +20,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", metavar="N", help="processes that train clients (default: one a core)")
 
 
-def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Declare the options for settings, which `collect_settings` reads; their help and defaults are those of these."""
-    known = {key: (default, text) for key, default, text in describe()}
-    for key in _NAMED:
-        default, text = known[key]
-        metavar = "N" if isinstance(default, int) else {"data-root": "PATH"}.get(key, "NAME")
-        shown = f"{text} (default: {default})" if default != "" else text
-        # The values stay text here, so that every way to give a setting is read and refused by the same function.
-        parser.add_argument(f"--{key}", metavar=metavar, help=shown.replace("%", "%%"))
-    add_assignments(parser)
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="TOML file of settings, such as a run's config.toml"
-    )
-
-
 def main(args: argparse.Namespace) -> int:
     """Run the simulation; 0 if it completed."""
     workers = read_workers(args.workers)
@@ -64,7 +29,7 @@ def main(args: argparse.Namespace) -> int:
     settings = collect_settings(flat, vars(args), args.assignments)
     folder = run_folder(outputs.out, settings)
     outputs.check()
-    check(settings, folder)
+    check_simulation(settings, folder)
 
     from pfedgp.local.simulation import run_simulation
 
@@ -74,83 +39,3 @@ def main(args: argparse.Namespace) -> int:
         # The folder was fine before the run, so this is a failed run and no mistake in the command.
         raise RunFailedError(str(error)) from error
     return 0 if summary.get("status") == "completed" else 1
-
-
-def add_assignments(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--set KEY=VALUE``, which `collect_settings` reads."""
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        dest="assignments",
-        help="any setting, repeatable; see them all with: pfedgp settings",
-    )
-
-
-def collect_settings(flat: Mapping[str, Any], named: Mapping[str, Any], assignments: list[str]) -> Settings:
-    """Join the sources of settings: defaults < file < named options < ``--set``.
-
-    Parameters
-    ----------
-    flat : mapping
-        Flat keys of the settings file.
-    named : mapping
-        Parsed options; snake_case names, None where not given.
-    assignments : list of str
-        ``key=value`` texts.
-
-    Raises
-    ------
-    ConfigError
-        An unknown setting or a value that is not allowed.
-    """
-    given = {key: named.get(key.replace("-", "_")) for key in _NAMED}
-    assigned = [f"{key}={text}" for key, text in given.items() if text is not None] + assignments
-    return Settings.from_run_config({**flat, **dict(map(parse_assignment, assigned))})
-
-
-def run_folder(out: str, settings: Settings) -> Path:
-    """Return the folder of the run, absolute: as asked for, or a new name below ``out/``."""
-    if out:
-        return Path(out).expanduser().absolute()
-    # The data set's name is not checked yet, and must not lead out of the folder.
-    name = "".join(c if c.isalnum() or c in "-_" else "-" for c in settings.dataset)
-    stem = f"{name}-{settings.variant}-{time.strftime('%Y%m%d-%H%M%S')}"
-    path = Path("out").absolute() / stem
-    number = 2
-    while path.exists():
-        path = path.with_name(f"{stem}-{number}")
-        number += 1
-    return path
-
-
-def check(settings: Settings, folder: Path) -> None:
-    """Find mistakes while they cost a second: data set, partition, network, folder, a missing accountant.
-
-    Raises
-    ------
-    ConfigError, DataError, ArtefactError
-        What is wrong, in one sentence.
-    """
-    from server.run.new_folder import check_new_folder
-
-    check_new_folder(folder)  # before torch is imported, which takes most of the time of these checks
-    from pfedgp_core.data.datasets import load_dataset
-    from pfedgp_core.data.simulated import simulated_partition
-    from pfedgp_core.learning.privacy import require_accountant
-    from pfedgp_core.model.network import build_network
-
-    require_accountant(settings)
-    dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
-    simulated_partition(settings)
-    build_network(settings.network, dataset.input_shape, settings.feature_dim)
-
-
-def read_workers(text: str | None) -> int | None:
-    """The number of worker processes that an option gives; ConfigError where it is none."""
-    if text is None:
-        return None
-    if not text.isdecimal() or int(text) < 1:
-        raise ConfigError(f"--workers {text!r} is not a positive integer; give for example --workers 2.")
-    return int(text)

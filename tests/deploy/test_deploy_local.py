@@ -11,7 +11,7 @@ from flwr.common.config import flatten_dict
 from flwr.proto.message_pb2 import PushObjectRequest
 from google.protobuf.message import DecodeError
 
-from pfedgp.commands.deploy_local import deploy_local
+from pfedgp.local.deployment import deploy_local
 from pfedgp.local.processes import LocalFlower, write_app
 from pfedgp.processes.flower import flower_program, free_ports
 from pfedgp_core.config import Settings

@@ -1,0 +1,25 @@
+"""The trained model of a run, as the commands of a site take it."""
+
+from pathlib import Path
+
+from pfedgp_core.site.trained_model import TrainedModel
+from server.run.model_file import load_model
+
+__all__ = ["read_model"]
+
+
+def read_model(path: Path) -> tuple[TrainedModel, bool]:
+    """Load the model in the folder ``best`` or ``final`` of a run.
+
+    Returns
+    -------
+    TrainedModel, bool
+        The model, and whether its run has chosen a temperature for it.
+
+    Raises
+    ------
+    ArtefactError
+        There is no model, it is damaged, or does not say what it is for.
+    """
+    vector, meta = load_model(path.expanduser())
+    return TrainedModel.from_artefact(vector, meta), "temperature" in meta
