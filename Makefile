@@ -1,5 +1,5 @@
-# make run | test | test-all | coverage | lint | format | clean | lock | compose-test. The first call makes .venv and
-# installs everything; ARGS goes to the command.
+# make run | test | test-all | coverage | lint | format | settings | clean | lock | compose-test. The first call makes
+# .venv and installs everything; ARGS goes to the command.
 
 PYTHON ?= python3
 VENV := .venv
@@ -11,7 +11,7 @@ OLD := pFedGP needs Python 3.11 or newer: name one that is installed, for exampl
 # which come first. A run says its seed in its first lines; ARGS=--randomly-seed=SEED gives the same order once more.
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: run test test-all coverage lint format clean lock compose-test
+.PHONY: run test test-all coverage lint format settings clean lock compose-test
 
 run: $(STAMP)
 	$(BIN)/pfedgp simulate $(ARGS)
@@ -36,6 +36,10 @@ lint: $(STAMP)
 format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# Flower reads the settings' defaults from pyproject.toml: written there from pfedgp_core/config.py.
+settings: $(STAMP)
+	$(BIN)/python scripts/write_settings.py
 
 # The versions in the image: the newest that pyproject.toml allows, with their hashes.
 lock: $(STAMP)

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from pfedgp_core.config import Settings
-from pfedgp_core.data.datasets import DATASETS, ClientData, TensorSplit
+from pfedgp_core.data.datasets import ClientData, TensorSplit
 from pfedgp_core.data.moments import input_moments
 from pfedgp_core.data.own.builtin import builtin_samples
 from pfedgp_core.data.own.check import unusable
@@ -34,7 +34,7 @@ from pfedgp_core.data.own.samples import Samples
 from pfedgp_core.data.samples import Split, normalised
 from pfedgp_core.data.spec import DataSpec, normal_class, parse_shape, union_of_classes
 from pfedgp_core.errors import ConfigError, DataError
-from pfedgp_core.registry import TASKS
+from pfedgp_core.registry import DATASETS, TASKS
 from pfedgp_core.words import shape_text
 
 __all__ = ["OwnSite", "Source", "own_site"]

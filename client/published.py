@@ -24,10 +24,11 @@ from typing import Any
 
 from client.onboard import Onboarding, Outcome
 from client.own_site import Source, own_site
-from pfedgp_core.data.datasets import DATASETS, Split, load_dataset
+from pfedgp_core.data.datasets import Split, load_dataset
 from pfedgp_core.data.own.samples import Samples
 from pfedgp_core.data.simulated import simulated_partition
 from pfedgp_core.errors import ConfigError, DataError, NoSiteFolderError
+from pfedgp_core.registry import DATASETS
 from pfedgp_core.site.saved import is_site
 from pfedgp_core.site.trained_model import TrainedModel
 from pfedgp_core.wire.publication import CREATED, NAME_LIMIT, REFRESHED, UNCHANGED, OnboardReply

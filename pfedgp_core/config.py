@@ -13,7 +13,7 @@ from typing import Any
 
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.method_settings import MethodSettings, method_fields
-from pfedgp_core.registry import KERNELS, METHODS, TASKS, VARIANTS, choices, is_import_path
+from pfedgp_core.registry import DATASETS, KERNELS, METHODS, PARTITIONS, TASKS, VARIANTS, choices, is_import_path
 from pfedgp_core.setting import Value, check, default_of, kebab, setting
 
 __all__ = ["GPSettings", "Settings", "flat_fields"]
@@ -62,7 +62,9 @@ class Settings:
     method: str = setting(
         "pfedgp", f"federated method: {', '.join(METHODS)}, or package.module:Class; its own settings are METHOD.*"
     )
-    dataset: str = setting("digits", "data set of a simulation; deployed clients bring their own data")
+    dataset: str = setting(
+        "digits", "data set of a simulation; deployed clients bring their own data", choices=DATASETS
+    )
     data_root: str = setting("", "folder (or packed file) of the data set; empty = where the data set lies by default")
     clients: int = setting(20, "clients that the simulated data set is split over", low=1, high=1_000_000)
     unseen_clients: int = setting(
@@ -71,8 +73,9 @@ class Settings:
         low=0,
         high=1_000_000,
     )
+    partition: str = setting("k-class", "how the data set is split over simulated clients", choices=PARTITIONS)
     classes_per_client: int = setting(
-        2, "distinct classes that each simulated client holds; unused in regression", low=1, high=100_000
+        2, "distinct classes that each simulated client holds (k-class); unused in regression", low=1, high=100_000
     )
     class_names: str = setting(
         "", "classes of the federation, separated by commas; empty = all that the sites have before round 1"

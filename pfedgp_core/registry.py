@@ -12,13 +12,17 @@ from pfedgp_core.errors import ConfigError
 from pfedgp_core.setting import choices_text, setting
 
 __all__ = [
+    "DATASETS",
     "KERNELS",
     "METHODS",
     "METRICS",
+    "PARTITIONS",
     "TASKS",
     "VARIANTS",
+    "DatasetEntry",
     "Entry",
     "MethodEntry",
+    "PartitionEntry",
     "TaskEntry",
     "VariantEntry",
     "choices",
@@ -98,6 +102,35 @@ class TaskEntry(Entry):
     """
 
     classes: bool = True
+
+
+@dataclass(frozen=True)
+class DatasetEntry(Entry):
+    """A data set of simulations.
+
+    Attributes
+    ----------
+    task : str
+        What its labels are for, a name in `TASKS`.
+    files : bool
+        Whether it needs files, which the setting ``data-root`` can name.
+    """
+
+    task: str = "classification"
+    files: bool = False
+
+
+@dataclass(frozen=True)
+class PartitionEntry(Entry):
+    """A way to split a data set over simulated clients.
+
+    Attributes
+    ----------
+    summary : str
+        What a client gets, for a run's first lines; fields of the settings in braces are filled in.
+    """
+
+    summary: str = ""
 
 
 # Method classes: see `pfedgp_core.methods.base.Method`.
@@ -185,6 +218,31 @@ METRICS: dict[str, Entry] = {
 TASKS: dict[str, TaskEntry] = {
     "classification": TaskEntry("pfedgp_core.heads.classification:Classification", "a tree of binary GPs"),
     "regression": TaskEntry("pfedgp_core.heads.regression:Regression", "one GP with Gaussian noise", classes=False),
+}
+
+# Functions (data-root, seed) -> `pfedgp_core.data.samples.Dataset`.
+DATASETS: dict[str, DatasetEntry] = {
+    "digits": DatasetEntry("pfedgp_core.data.sets.digits:digits", "8x8 handwritten digits, part of scikit-learn"),
+    "cifar10": DatasetEntry("pfedgp_core.data.sets.cifar10:cifar10", "32x32 colour images in 10 classes", files=True),
+    "cifar100": DatasetEntry("pfedgp_core.data.sets.cifar100:cifar100", "the same in 100 classes", files=True),
+    "cinic10": DatasetEntry("pfedgp_core.data.sets.cinic10:cinic10", "270,000 images in 10 classes", files=True),
+    "diabetes": DatasetEntry(
+        "pfedgp_core.data.sets.diabetes:diabetes", "442 patients, part of scikit-learn", task="regression"
+    ),
+}
+
+# Functions (labels, classes, settings) -> `Partition`: see `pfedgp_core.data.partitions.base.Partitioner`.
+PARTITIONS: dict[str, PartitionEntry] = {
+    "k-class": PartitionEntry(
+        "pfedgp_core.data.partitions.k_class:k_class",
+        "few classes each, the paper's",
+        summary="{classes_per_client} classes per client",
+    ),
+    "homogeneous": PartitionEntry(
+        "pfedgp_core.data.partitions.homogeneous:homogeneous",
+        "equal random shares of every class",
+        summary="equal shares of every class",
+    ),
 }
 
 Kind = TypeVar("Kind", bound=Entry)

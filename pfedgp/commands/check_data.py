@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from pfedgp_core.registry import DATASETS, TASKS
+
 __all__ = ["add_arguments", "main"]
 
 
@@ -52,7 +54,7 @@ def main(args: argparse.Namespace) -> int:
         input_shape=shape,
         resize=bool(args.input_shape),
         data_root=args.data_root,
-        regression=args.regression or args.path == "diabetes",
+        regression=args.regression or (args.path in DATASETS and not TASKS[DATASETS[args.path].task].classes),
     )
     print(report.text())
     return 0 if report.trainable else 1

@@ -52,9 +52,9 @@ def is_builtin_data(data: str, data_root: str, label_column: str, device: str) -
 
 def look(request: dict[str, str]) -> dict[str, Any]:
     """Answer a request: ``error``, empty where all is well, and ``builtin``."""
-    from pfedgp_core.data.datasets import DATASETS
     from pfedgp_core.data.own.reader import check_data
     from pfedgp_core.devices import choose_device
+    from pfedgp_core.registry import DATASETS
 
     data = request["data"]
     try:

@@ -7,8 +7,6 @@ as normalised tensors.
 from collections.abc import Callable
 from functools import lru_cache
 
-import numpy as np
-
 from pfedgp_core.data.moments import input_statistics
 from pfedgp_core.data.partitions.base import Partition
 from pfedgp_core.data.samples import (
@@ -20,10 +18,9 @@ from pfedgp_core.data.samples import (
     stratified_split,
 )
 from pfedgp_core.errors import ConfigError, DataError
-from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.registry import DATASETS, TASKS, entry
 
 __all__ = [
-    "DATASETS",
     "ClientData",
     "Dataset",
     "Split",
@@ -35,36 +32,36 @@ __all__ = [
     "stratified_split",
 ]
 
-# Splits that we draw ourselves must not move with the run's seed, or results of different seeds could not be compared.
-SPLIT_SEED = 0
-
 Loader = Callable[[str, int], Dataset]
 
 
 def load_dataset(name: str, root: str = "", seed: int = 0) -> Dataset:
-    """Load a data set by its name in ``DATASETS``; kept for the life of the process.
+    """Load a data set by its name in the registry; kept for the life of the process.
 
     Parameters
     ----------
     name : str
-        ``digits`` (scikit-learn's 8x8 handwritten digits, no file needed), ``cifar10``, ``cifar100``, ``cinic10``;
-        for ``task = "regression"``: ``diabetes`` (scikit-learn's, no file needed).
     root : str
-        Folder of the data set, or for CIFAR a packed .npz file; empty: ``torchvision_sets.default_root()``.
+        Folder of the data set, or for CIFAR a packed .npz file; empty: see `pfedgp_core.data.sets.root.data_folder`.
     seed : int
-        For data sets that are generated. Those above are the same for every seed, splits included, so that runs
-        with different seeds are measured on the same samples.
+        For data sets that are generated. Those on disk are the same for every seed, splits included, so that runs with
+        different seeds are measured on the same samples.
 
     Raises
     ------
     ConfigError
         The name is not known.
     DataError
-        The files are missing or damaged.
+        The files are missing or damaged, or the data are not for the task that the registry says.
     """
-    if name not in DATASETS:
-        raise ConfigError(f"dataset = {name!r} is not known; choose one of: {', '.join(DATASETS)}.")
-    return _load(DATASETS[name], root, seed)
+    known = entry(DATASETS, "dataset", name)
+    dataset = _load(known.load(), root, seed)
+    if bool(dataset.class_names) != TASKS[known.task].classes:
+        raise DataError(
+            f"The data set {name!r} has {len(dataset.class_names)} class names and is registered for {known.task}: "
+            "correct its task in pfedgp_core/registry.py."
+        )
+    return dataset
 
 
 def client_data(dataset: Dataset, partition: Partition, client_index: int) -> ClientData:
@@ -101,57 +98,6 @@ def client_data(dataset: Dataset, partition: Partition, client_index: int) -> Cl
         mean=tuple(dataset.mean.tolist()),
         std=tuple(dataset.std.tolist()),
     )
-
-
-def digits(root: str, seed: int) -> Dataset:
-    """Load scikit-learn's handwritten digits: 1797 grey images of 8x8 pixels in 10 classes, part of the package.
-
-    60 % of each class is training data, 20 % validation, 20 % test: the same samples for every seed. The grey levels
-    0..16 become 0..240, so that 15 counts on the scale 0..255 are one original level. ``root`` and ``seed`` are unused.
-    """
-    from sklearn.datasets import load_digits
-
-    pixels, targets = load_digits(return_X_y=True)
-    images = (pixels.reshape(-1, 1, 8, 8) * 15.0).astype(np.uint8)
-    labels = targets.astype(np.int64)
-    rows = stratified_split(labels, (0.6, 0.2, 0.2), Stream(SPLIT_SEED, "split", "digits"))
-    train, validation, test = (Split(images[r], labels[r]) for r in rows)
-    mean, std = input_statistics(train.inputs)
-    return Dataset("digits", tuple("0123456789"), train, validation, test, mean, std, (1, 8, 8))
-
-
-def diabetes(root: str, seed: int) -> Dataset:
-    """Load scikit-learn's diabetes data: 442 patients, 10 features, disease progression after a year (25 to 346).
-
-    60 % is training data, 20 % validation, 20 % test: the same samples for every seed. Features are in their original
-    units, because scikit-learn's scaled ones have seen the test data. ``root`` and ``seed`` are unused.
-    """
-    from sklearn.datasets import load_diabetes
-
-    features, targets = load_diabetes(return_X_y=True, scaled=False)
-    vectors, values = features.astype(np.float32), targets.astype(np.float64)
-    stream = Stream(SPLIT_SEED, "split", "diabetes")
-    rows = stratified_split(np.zeros(len(values), np.int64), (0.6, 0.2, 0.2), stream)
-    train, validation, test = (Split(vectors[r], values[r]) for r in rows)
-    mean, std = input_statistics(train.inputs)
-    return Dataset("diabetes", (), train, validation, test, mean, std, (vectors.shape[1],))
-
-
-def _image_set(name: str) -> Loader:
-    # torchvision and the decoders are imported only when such a data set is asked for.
-    def load(root: str, seed: int) -> Dataset:
-        from pfedgp_core.data import torchvision_sets
-
-        return getattr(torchvision_sets, name)(root)
-
-    return load
-
-
-DATASETS: dict[str, Loader] = {
-    "digits": digits,
-    **{name: _image_set(name) for name in ("cifar10", "cifar100", "cinic10")},
-    "diabetes": diabetes,
-}
 
 
 @lru_cache(maxsize=2)

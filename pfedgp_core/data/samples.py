@@ -12,6 +12,7 @@ from pfedgp_core.errors import DataError
 from pfedgp_core.numerics.streams import Stream
 
 __all__ = [
+    "SPLIT_SEED",
     "ClientData",
     "Dataset",
     "Split",
@@ -19,6 +20,9 @@ __all__ = [
     "normalised",
     "stratified_split",
 ]
+
+# Splits that we draw ourselves must not move with the run's seed, or results of different seeds could not be compared.
+SPLIT_SEED = 0
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,7 @@ class Dataset:
                     f"The {name} inputs of {self.name} have shape {split.inputs.shape[1:]}, not {self.input_shape}; "
                     f"give all splits the same input shape."
                 )
-            if (split.labels.dtype == np.float64) != (self.task == "regression"):
+            if (split.labels.dtype == np.float64) == bool(self.class_names):
                 raise DataError(
                     f"The {name} labels of {self.name} are {split.labels.dtype} with {len(self.class_names)} class "
                     f"names; give int64 with names, or float64 targets without."
@@ -134,14 +138,9 @@ class Dataset:
         return {"train": self.train, "validation": self.validation, "test": self.test}
 
     @property
-    def task(self) -> str:
-        """The setting ``task`` that fits the labels."""
-        return "classification" if self.class_names else "regression"
-
-    @property
     def labels(self) -> dict[str, np.ndarray]:
-        """The labels of each split, as ``k_class_partition`` takes them; the samples of a regression are one class."""
-        if self.task == "regression":
+        """The labels of each split, as partitions take them; the samples of a regression are one class."""
+        if not self.class_names:
             return {name: np.zeros(len(split), np.int64) for name, split in self.splits().items()}
         return {name: split.labels for name, split in self.splits().items()}
 

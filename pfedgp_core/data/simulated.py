@@ -7,9 +7,9 @@ import numpy as np
 
 from pfedgp_core.config import Settings
 from pfedgp_core.data.datasets import ClientData, Dataset, client_data, input_statistics, load_dataset
-from pfedgp_core.data.partitions.base import Partition
-from pfedgp_core.data.partitions.k_class import k_class_partition
+from pfedgp_core.data.partitions.base import Partition, Partitioner
 from pfedgp_core.errors import ConfigError
+from pfedgp_core.registry import DATASETS, PARTITIONS, entry
 
 __all__ = ["simulated_client", "simulated_partition"]
 
@@ -17,24 +17,39 @@ __all__ = ["simulated_client", "simulated_partition"]
 CACHED_CLIENTS = 16
 
 
+@lru_cache(maxsize=1)
 def simulated_partition(settings: Settings) -> Partition:
-    """Return how the data set is split over the clients; decided by the settings alone."""
+    """Return how the data set is split over the clients; decided by the settings alone.
+
+    Raises
+    ------
+    ConfigError
+        The data set is for another task, or cannot be split as the settings say.
+    DataError
+        The data set cannot be loaded, or has too few samples.
+    """
     _check_task(settings)
-    return _partition(*_key(settings))
+    dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
+    split: Partitioner = entry(PARTITIONS, "partition", settings.partition).load()
+    if dataset.class_names:
+        return split(dataset.labels, len(dataset.class_names), settings)
+    # Without classes there is one kind of sample, in which every client shares.
+    return split(dataset.labels, 1, settings.replace(classes_per_client=1))
 
 
+@lru_cache(maxsize=CACHED_CLIENTS)
 def simulated_client(settings: Settings, index: int) -> ClientData:
     """Return the data of client `index` of the simulated federation.
 
-    Clients that stay out of the run have no part in the normalisation either.
+    Clients that stay out of the run have no part in the normalisation either. Raises as `simulated_partition`.
     """
-    _check_task(settings)
-    return _client(*_key(settings), settings.participants, index)
+    partition = simulated_partition(settings)
+    return client_data(_dataset(settings), partition, index)
 
 
 def _check_task(settings: Settings) -> None:
     """Raise ConfigError where the data set belongs to another task than that of the settings."""
-    task = load_dataset(settings.dataset, settings.data_root, settings.seed).task
+    task = DATASETS[settings.dataset].task
     if task != settings.task:
         raise ConfigError(
             f"task = {settings.task!r} does not go with dataset = {settings.dataset!r}, which is for {task}: "
@@ -42,33 +57,12 @@ def _check_task(settings: Settings) -> None:
         )
 
 
-def _key(settings: Settings) -> tuple[str, str, int, int, int]:
-    return settings.dataset, settings.data_root, settings.seed, settings.clients, settings.classes_per_client
-
-
 @lru_cache(maxsize=1)
-def _partition(name: str, root: str, seed: int, clients: int, classes_per_client: int) -> Partition:
-    dataset = load_dataset(name, root, seed)
-    if dataset.task == "regression":
-        # Without classes every client shares in all samples, with the same fractions ~ U(.4, .6).
-        return k_class_partition(dataset.labels, 1, clients, 1, seed)
-    return k_class_partition(dataset.labels, len(dataset.class_names), clients, classes_per_client, seed)
-
-
-@lru_cache(maxsize=1)
-def _dataset(name: str, root: str, seed: int, clients: int, classes_per_client: int, participants: int) -> Dataset:
-    dataset = load_dataset(name, root, seed)
-    if participants == clients:
+def _dataset(settings: Settings) -> Dataset:
+    """The data set, normalised by the clients that take part."""
+    dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
+    if settings.participants == settings.clients:
         return dataset
-    rows = _partition(name, root, seed, clients, classes_per_client).indices["train"][:participants]
+    rows = simulated_partition(settings).indices["train"][: settings.participants]
     mean, std = input_statistics(dataset.train.inputs[np.concatenate(rows)])
     return replace(dataset, mean=mean, std=std)
-
-
-@lru_cache(maxsize=CACHED_CLIENTS)
-def _client(
-    name: str, root: str, seed: int, clients: int, classes_per_client: int, participants: int, index: int
-) -> ClientData:
-    partition = _partition(name, root, seed, clients, classes_per_client)
-    dataset = _dataset(name, root, seed, clients, classes_per_client, participants)
-    return client_data(dataset, partition, index)

@@ -8,7 +8,7 @@ from pfedgp_core.metrics.base import Metric, Place
 from pfedgp_core.metrics.classification import MetricSums
 from pfedgp_core.metrics.regression import RegressionSums
 from pfedgp_core.metrics.summary import Sums, find_metric, metrics_of, summarise, sums_of
-from pfedgp_core.registry import TASKS
+from pfedgp_core.registry import PARTITIONS, TASKS
 
 __all__ = ["CLASSIFICATION", "REGRESSION", "Sums", "TaskReport", "task_report"]
 
@@ -104,7 +104,7 @@ def _noise(settings: Settings) -> tuple[str, str]:
 CLASSIFICATION = TaskReport(
     task="classification",
     score="accuracy",
-    labels=lambda settings: f"{settings.classes_per_client} classes per client",
+    labels=lambda settings: PARTITIONS[settings.partition].summary.format_map(vars(settings)),
     inference=_sampler,
 )
 REGRESSION = TaskReport(

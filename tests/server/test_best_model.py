@@ -26,12 +26,12 @@ def test_without_validation_data_the_best_model_is_the_final_one(
         none = TensorSplit(data.validation.inputs[:0], data.validation.labels[:0])
         return dataclasses.replace(data, validation=none)
 
-    pfedgp_core.data.simulated._client.cache_clear()
+    pfedgp_core.data.simulated.simulated_client.cache_clear()
     monkeypatch.setattr(pfedgp_core.data.simulated, "client_data", without_validation)
     try:
         run = federate(SMALL.replace(rounds=2), tmp_path / "run")
     finally:
-        pfedgp_core.data.simulated._client.cache_clear()
+        pfedgp_core.data.simulated.simulated_client.cache_clear()
     assert run.model("best").tobytes() == run.model("final").tobytes()
     assert run.summary["best_round"] == 2 and run.summary["validation_accuracy"] is None
     assert any("validation" in note for note in run.summary["notes"])

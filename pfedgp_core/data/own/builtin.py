@@ -4,10 +4,9 @@ from pfedgp_core.data.datasets import load_dataset
 from pfedgp_core.data.own.image_folder import fit_arrays
 from pfedgp_core.data.own.samples import Findings, Samples, Wanted, input_digests
 from pfedgp_core.errors import ConfigError, DataError
+from pfedgp_core.registry import DATASETS, entry
 
 __all__ = ["builtin_samples"]
-
-_WITHOUT_FILES = ("digits", "diabetes")
 
 
 def builtin_samples(name: str, root: str = "", input_shape: tuple[int, ...] | None = None) -> dict[str, Samples]:
@@ -16,7 +15,7 @@ def builtin_samples(name: str, root: str = "", input_shape: tuple[int, ...] | No
     Parameters
     ----------
     name : str
-        One of ``DATASETS``.
+        One of the registry.
     root : str
         Folder of a data set that has files.
     input_shape : tuple of int, optional
@@ -29,7 +28,7 @@ def builtin_samples(name: str, root: str = "", input_shape: tuple[int, ...] | No
     DataError
         The files are missing or damaged, or the inputs cannot be brought to the shape.
     """
-    if root and name in _WITHOUT_FILES:
+    if root and not entry(DATASETS, "data set", name).files:
         raise ConfigError(f"The data set {name!r} needs no files: leave out data-root = {root!r}.")
     dataset = load_dataset(name, root)
     parts = {}

@@ -7,7 +7,7 @@ folder                                 a folder of images per class
 ``.npz``                               ``inputs`` (or images, x, features), ``labels`` (or y), optional ``class_names``
 ``.csv``                               a line of column names, a row per sample, a column for the class
 ``.parquet``, ``.pq``                  the same
-name of a built-in data set            digits, cifar10, cifar100, cinic10, diabetes (see `pfedgp_core.data.own.builtin`)
+name of a built-in data set            see `pfedgp_core.registry.DATASETS` and `pfedgp_core.data.own.builtin`
 folder with ``train`` and, optionally  any of these per split: folders, or files such as ``train.npz``
 ``validation`` and ``test``
 =====================================  =================================================================================
@@ -23,10 +23,10 @@ from pfedgp_core.data.own.image_folder import has_images, load_image_folder
 from pfedgp_core.data.own.samples import Findings, Samples, Wanted
 from pfedgp_core.data.own.tables import load_csv, load_parquet
 from pfedgp_core.errors import ConfigError, DataError
+from pfedgp_core.registry import DATASETS
 from pfedgp_core.words import shape_text
 
 __all__ = [
-    "BUILTIN",
     "Samples",
     "check_data",
     "fingerprint",
@@ -35,8 +35,6 @@ __all__ = [
     "split_paths",
 ]
 
-# The names in DATASETS, known here because that needs torch, which takes seconds to load.
-BUILTIN = frozenset({"digits", "cifar10", "cifar100", "cinic10", "diabetes"})
 SPLITS = ("train", "validation", "test")
 _SPLIT_NAMES = {
     "train": "train",
@@ -175,7 +173,7 @@ def check_data(
         There is nothing at the path, or nothing that a reader knows.
     """
     found: dict[str, tuple[Samples | None, Findings]] = {}
-    if str(path) in BUILTIN:
+    if str(path) in DATASETS:
         from pfedgp_core.data.own.builtin import builtin_samples
 
         kind = f"built-in data set {path}"

@@ -1,16 +1,21 @@
-"""A partition: which sample of a data set is whose, with its file and its hash."""
+"""A partition: which sample of a data set is whose, with its file and its hash.
+
+A way to split is one file beside this one and one line of `pfedgp_core.registry.PARTITIONS`.
+"""
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from pfedgp_core.errors import ArtefactError
+from pfedgp_core.config import Settings
+from pfedgp_core.errors import ArtefactError, DataError
 
-__all__ = ["Partition"]
+__all__ = ["Partition", "Partitioner", "check_enough", "checked_labels", "client_names", "frozen"]
 
 _FORMAT = 1
 
@@ -74,7 +79,7 @@ class Partition:
                 client_names=tuple(content["client_names"]),
                 classes=tuple(tuple(row) for row in content["classes"]),
                 fractions=tuple(tuple(row) for row in content["fractions"]),
-                indices={split: tuple(_frozen(rows) for rows in each) for split, each in content["indices"].items()},
+                indices={split: tuple(frozen(rows) for rows in each) for split, each in content["indices"].items()},
             )
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
             raise ArtefactError(f"This is not a partition ({error!r}); write it again with to_json.") from None
@@ -94,7 +99,80 @@ class Partition:
         }
 
 
-def _frozen(rows: Any) -> np.ndarray:
+class Partitioner(Protocol):
+    """A way to split a data set over simulated clients, decided by ``settings.seed``."""
+
+    def __call__(self, labels: Mapping[str, np.ndarray], n_classes: int, settings: Settings) -> Partition:
+        """Split the samples.
+
+        Parameters
+        ----------
+        labels : mapping of str to int array [N]
+            Class ids 0..n_classes-1 of each split; has ``train``. The samples of a regression are all of class 0.
+        n_classes : int
+            Classes of the data set; 1 in regression.
+        settings : Settings
+            ``clients``, ``seed``, and what the partition needs of its own.
+
+        Returns
+        -------
+        Partition
+            Disjoint index sets of ``settings.clients`` clients for every split.
+
+        Raises
+        ------
+        ConfigError
+            The settings do not fit the classes.
+        DataError
+            Labels out of range, or too few samples.
+        """
+
+
+def client_names(clients: int) -> tuple[str, ...]:
+    """``client-00``, ``client-01``, ..., as wide as the last number."""
+    width = max(2, len(str(clients - 1)))
+    return tuple(f"client-{i:0{width}d}" for i in range(clients))
+
+
+def checked_labels(labels: Mapping[str, np.ndarray], n_classes: int) -> dict[str, np.ndarray]:
+    """The labels of each split as int64 [N].
+
+    Raises
+    ------
+    DataError
+        There is no split ``train``, or labels are no integers from 0 to n_classes - 1.
+    """
+    if "train" not in labels:
+        raise DataError(f"There is no split 'train' among {sorted(labels)}; name the training labels 'train'.")
+    checked = {}
+    for split, each in labels.items():
+        array = np.asarray(each)
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+            raise DataError(
+                f"Labels of split {split!r} are {array.dtype} {list(array.shape)}; give integers of shape [N]."
+            )
+        checked[split] = array.astype(np.int64)
+        if array.size and not 0 <= array.min() <= array.max() < n_classes:
+            raise DataError(
+                f"Labels of split {split!r} run from {array.min()} to {array.max()}; "
+                f"give class ids from 0 to {n_classes - 1}."
+            )
+    return checked
+
+
+def check_enough(train_labels: np.ndarray, n_classes: int, holders: int) -> None:
+    """Raise DataError where a class has fewer training samples than clients that hold it."""
+    counts = np.bincount(train_labels, minlength=n_classes)
+    c = int(counts.argmin())
+    if counts[c] < holders:
+        raise DataError(
+            f"Class {c} has {counts[c]} training samples for {holders} clients that hold it; "
+            f"use fewer clients, fewer classes per client or more data."
+        )
+
+
+def frozen(rows: Any) -> np.ndarray:
+    """Indices as an int64 array that cannot be changed."""
     array = np.array(rows, dtype=np.int64)
     array.setflags(write=False)
     return array

@@ -11,15 +11,28 @@ from fractions import Fraction
 
 import numpy as np
 
-from pfedgp_core.data.partitions.base import Partition, _frozen
+from pfedgp_core.config import Settings
+from pfedgp_core.data.partitions.base import Partition, check_enough, checked_labels, client_names, frozen
 from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.numerics.streams import Stream
 
-__all__ = ["assign_classes", "fraction_bounds", "fractions", "k_class_partition", "largest_remainder_counts"]
+__all__ = [
+    "assign_classes",
+    "fraction_bounds",
+    "fractions",
+    "k_class",
+    "k_class_partition",
+    "largest_remainder_counts",
+]
 
 LOW, HIGH = 0.4, 0.6  # range of the unnormalised fractions
 # Floats such as 0.29 * 100 fall just below the integer they stand for; quotas this close count as equal.
 _SLACK = Fraction(1, 10**9)
+
+
+def k_class(labels: Mapping[str, np.ndarray], n_classes: int, settings: Settings) -> Partition:
+    """See ``Partitioner``; each client holds ``classes_per_client`` classes, see `k_class_partition`."""
+    return k_class_partition(labels, n_classes, settings.clients, settings.classes_per_client, settings.seed)
 
 
 def k_class_partition(
@@ -51,13 +64,11 @@ def k_class_partition(
     DataError
         Labels out of range, or a class with fewer training samples than holders.
     """
-    if "train" not in labels:
-        raise DataError(f"There is no split 'train' among {sorted(labels)}; name the training labels 'train'.")
-    checked = {split: _checked_labels(split, each, n_classes) for split, each in labels.items()}
+    checked = checked_labels(labels, n_classes)
     stream = Stream(seed, "partition")
     classes = assign_classes(n_classes, clients, classes_per_client, stream.child("classes").numpy)
     holders = [np.flatnonzero((classes == c).any(axis=1)) for c in range(n_classes)]
-    _check_enough(np.bincount(checked["train"], minlength=n_classes), len(holders[0]))
+    check_enough(checked["train"], n_classes, len(holders[0]))
 
     draw = stream.child("fractions").numpy
     shares = [fractions(draw.uniform(LOW, HIGH, size=len(held_by)).tolist()) for held_by in holders]
@@ -69,14 +80,13 @@ def k_class_partition(
             ends = np.cumsum(largest_remainder_counts(shares[c], len(rows)))
             for client, part in zip(held_by, np.split(rows, ends[:-1]), strict=True):
                 parts[client].append(part)
-        indices[split] = tuple(_frozen(np.sort(np.concatenate(own))) for own in parts)
+        indices[split] = tuple(frozen(np.sort(np.concatenate(own))) for own in parts)
 
     share = {
         (int(client), c): f for c, held_by in enumerate(holders) for client, f in zip(held_by, shares[c], strict=True)
     }
-    width = max(2, len(str(clients - 1)))
     return Partition(
-        client_names=tuple(f"client-{i:0{width}d}" for i in range(clients)),
+        client_names=client_names(clients),
         classes=tuple(tuple(int(c) for c in row) for row in classes),
         fractions=tuple(tuple(share[i, int(c)] for c in row) for i, row in enumerate(classes)),
         indices=indices,
@@ -177,25 +187,3 @@ def _exact_fractions(weights: Sequence[float | str | Fraction]) -> list[Fraction
         raise DataError(f"Fractions {list(weights)!r} are not positive finite numbers; give one or more such numbers.")
     total = sum(exact)
     return [w / total for w in exact]
-
-
-def _checked_labels(split: str, labels: np.ndarray, n_classes: int) -> np.ndarray:
-    array = np.asarray(labels)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise DataError(f"Labels of split {split!r} are {array.dtype} {list(array.shape)}; give integers of shape [N].")
-    array = array.astype(np.int64)
-    if array.size and not 0 <= array.min() <= array.max() < n_classes:
-        raise DataError(
-            f"Labels of split {split!r} run from {array.min()} to {array.max()}; "
-            f"give class ids from 0 to {n_classes - 1}."
-        )
-    return array
-
-
-def _check_enough(train_counts: np.ndarray, holders: int) -> None:
-    c = int(train_counts.argmin())
-    if train_counts[c] < holders:
-        raise DataError(
-            f"Class {c} has {train_counts[c]} training samples for {holders} clients that hold it; "
-            f"use fewer clients, fewer classes per client or more data."
-        )

@@ -1,8 +1,5 @@
-"""Kernel networks: shapes, reproducible initialisation, networks without batch normalisation, import paths."""
+"""The kernel networks LeNet and MLP: sizes, layers, initialisation."""
 
-import subprocess
-import sys
-import textwrap
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -10,11 +7,7 @@ import torch
 from torch import nn
 
 from pfedgp_core.errors import ConfigError
-from pfedgp_core.kernels.base import unit_sphere
-from pfedgp_core.model import network as module
-from pfedgp_core.model.network import MLP, NETWORKS, LeNet, build_network, feature_width, register_network
-
-DEEP = pytest.mark.parametrize("name", ["resnet18", "mobilenetv2"])
+from pfedgp_core.model.network import MLP, LeNet, build_network
 
 
 def generator(seed: int = 0) -> torch.Generator:
@@ -23,16 +16,6 @@ def generator(seed: int = 0) -> torch.Generator:
 
 def images(n: int, shape: tuple[int, ...], seed: int = 0) -> torch.Tensor:
     return torch.randn(n, *shape, generator=generator(seed))
-
-
-@pytest.fixture
-def register(monkeypatch):
-    """register_network, undone after the test."""
-    monkeypatch.setattr(module, "NETWORKS", dict(NETWORKS))
-    return register_network
-
-
-# LeNet and MLP
 
 
 @pytest.mark.parametrize(
@@ -106,9 +89,6 @@ def test_sizes_are_positive(shape, feature_dim):
         build_network("auto", shape, feature_dim)
 
 
-# Initialisation
-
-
 @pytest.mark.parametrize("name", ["lenet", "mlp", "resnet18", "mobilenetv2"])
 def test_initial_parameters_come_from_the_generator(name):
     def vector(seed):
@@ -149,164 +129,3 @@ def test_threads_do_not_disturb_each_other():
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(weight, range(12)))
     assert all(torch.equal(a, b) for a, b in zip(alone, together, strict=True))
-
-
-# ResNet-18 and MobileNetV2
-
-
-@DEEP
-def test_deep_networks_have_no_statistics(name):
-    network = build_network(name, (3, 32, 32), feature_dim=84)
-    assert not list(network.buffers())
-    assert not [m for m in network.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
-    inputs = images(6, (3, 32, 32))
-    state = torch.get_rng_state()
-    features = network(inputs)
-    assert torch.equal(state, torch.get_rng_state())  # no dropout
-    assert features.shape == (6, 512) and feature_width(network, (3, 32, 32)) == 512
-    torch.testing.assert_close(features[1:2], network(inputs[1:2]), rtol=1e-3, atol=1e-4)
-
-
-@DEEP
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_deep_networks_start_well_scaled(name, seed):
-    network = build_network(name, (3, 32, 32), generator=generator(seed))
-    features = network(images(16, (3, 32, 32)))
-    assert features.isfinite().all()
-    assert 0.02 < features.detach().std() < 3
-    assert (features - features.mean(0)).detach().std() > 0.01  # inputs stay apart
-    features.square().sum(1).mean().backward()
-    norms = torch.stack([p.grad.norm() for p in network.parameters()])
-    assert norms.isfinite().all() and norms.min() > 1e-4 and norms.max() < 1e4
-
-
-@DEEP
-@pytest.mark.parametrize("shape", [(1, 8, 8), (1, 28, 28), (4, 33, 65)])
-def test_deep_networks_take_any_image(name, shape):
-    assert build_network(name, shape)(images(2, shape)).isfinite().all()
-
-
-@DEEP
-def test_deep_networks_refuse_vectors(name):
-    with pytest.raises(ConfigError, match=f"network = '{name}' cannot take inputs of shape 12"):
-        build_network(name, (12,))
-
-
-@DEEP
-def test_deep_networks_can_be_trained(name):
-    network = build_network(name, (1, 32, 32), generator=generator(3))
-    inputs, labels = images(8, (1, 32, 32)), torch.arange(8) % 2
-    optimiser = torch.optim.SGD(network.parameters(), lr=0.01, momentum=0.9)
-    losses = []
-    for _ in range(25):
-        scores = 10 * unit_sphere(network(inputs))[:, :2]
-        loss = nn.functional.cross_entropy(scores, labels)
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        losses.append(loss.item())
-    assert losses[-1] < 0.1 * losses[0]
-
-
-def test_torchvision_is_loaded_late_and_its_absence_explained():
-    script = """
-        import sys
-        import pfedgp_core.model.network as network
-        assert "torchvision" not in sys.modules
-        network.build_network("auto", (1, 8, 8))
-        assert "torchvision" not in sys.modules
-        sys.modules["torchvision"] = None
-        try:
-            network.build_network("resnet18", (3, 32, 32))
-        except network.ConfigError as error:
-            print(error)
-    """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True)
-    assert "network = 'resnet18' cannot be built" in done.stdout and "torchvision" in done.stdout
-
-
-# Networks of the user
-
-
-@pytest.fixture
-def user_package(tmp_path, monkeypatch):
-    """A package of the user, importable as ``user_networks``."""
-    (tmp_path / "user_networks.py").write_text(
-        textwrap.dedent(
-            """
-            import torch
-            from torch import nn
-
-            constant = 3
-
-            def good(input_shape, feature_dim):
-                return nn.Sequential(nn.Flatten(), nn.Linear(input_shape[0], feature_dim), nn.BatchNorm1d(feature_dim))
-
-            def not_a_module(input_shape, feature_dim):
-                return "network"
-
-            def wrong_output(input_shape, feature_dim):
-                return nn.Unflatten(1, (1, input_shape[0]))
-
-            def wrong_input(input_shape, feature_dim):
-                return nn.Linear(input_shape[0] + 1, feature_dim)
-
-            def broken(input_shape, feature_dim):
-                raise KeyError("no such layer")
-
-            def seeds_itself(input_shape, feature_dim):
-                torch.manual_seed(0)
-                return nn.Linear(input_shape[0], feature_dim)
-            """
-        )
-    )
-    (tmp_path / "user_syntax.py").write_text("def broken(:\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    yield
-    sys.modules.pop("user_networks", None)
-
-
-def test_import_path(user_package):
-    state = torch.get_rng_state()
-    network = build_network("user_networks:good", (5,), 9, generator(1))
-    assert network.training and network[2].num_batches_tracked == 0  # the trial leaves no trace
-    assert feature_width(network, (5,)) == 9
-    assert torch.equal(network[1].weight, build_network("user_networks:good", (5,), 9, generator(1))[1].weight)
-    build_network("user_networks:seeds_itself", (5,), 9)
-    assert torch.equal(state, torch.get_rng_state())
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("user_networks:missing", r"cannot be imported \(AttributeError: .*missing"),
-        ("user_nothing:good", r"cannot be imported \(ModuleNotFoundError: No module named 'user_nothing'"),
-        ("user_syntax:broken", r"cannot be imported \(SyntaxError"),
-        ("user_networks:constant", "is not a function"),
-        ("user_networks:not_a_module", "returned a str; return a torch.nn.Module"),
-        ("user_networks:wrong_output", r"returned \(2, 1, 5\) for 2 inputs"),
-        ("user_networks:wrong_input", "cannot take inputs of shape 5"),
-        ("user_networks:broken", r"cannot be built for inputs of shape 5 \(KeyError: 'no such layer'\)"),
-        (":good", "is not known"),
-        ("user_networks:", "is not known"),
-        ("", "is not known"),
-        ("resnet", "is not known; choose one of: auto, lenet, mlp, resnet18, mobilenetv2, or package.module:function"),
-    ],
-)
-def test_mistakes_of_the_user_are_named(user_package, name, message):
-    with pytest.raises(ConfigError, match=message) as caught:
-        build_network(name, (5,), 9)
-    assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
-
-
-def test_register_network(register):
-    register("wide", lambda shape, width: nn.Linear(shape[0], 2 * width))
-    assert feature_width(build_network("wide", (5,), 10), (5,)) == 20
-    assert "wide" not in NETWORKS  # the fixture's copy
-
-
-@pytest.mark.parametrize("name", ["", "auto", "a:b", "lenet"])
-def test_names_that_cannot_be_registered(register, name):
-    with pytest.raises(ConfigError, match="name"):
-        register(name, lambda shape, width: nn.Linear(shape[0], width))
-    register("lenet", LeNet)  # again the same: no conflict

@@ -1,0 +1,1 @@
+"""Data sets that pFedGP knows by name, a file each; nothing is ever downloaded."""
