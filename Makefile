@@ -50,7 +50,7 @@ lock: $(STAMP)
 # Starts an engine where there is none (root on Debian); "docker/ci_engine.sh down" stops that one again.
 compose-test: $(STAMP)
 	docker/ci_engine.sh up
-	PFEDGP_COMPOSE_TEST=1 $(BIN)/python -m pytest -n 0 -s tests/deploy/test_compose.py tests/deploy/test_containers_doc.py $(ARGS)
+	PFEDGP_COMPOSE_TEST=1 $(BIN)/python -m pytest -n 0 -s tests/deploy/containers tests/deploy/test_containers_doc.py $(ARGS)
 
 # Leaves .venv (gigabytes to load again) and out/ (results) alone.
 clean:

@@ -1,0 +1,39 @@
+"""The containers of the session, built and started once, and a run that several tests look at."""
+
+import os
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.deploy.containers.compose import Project, Watched, docker, runner
+
+
+@pytest.fixture(scope="session")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    project = Project(tmp_path_factory.mktemp("compose"))
+    try:
+        began = time.monotonic()
+        project.compose("build", "setup")
+        print(f"\nimage built in {time.monotonic() - began:.0f} s")
+        project.compose("up", "--detach", "superexec", "client-00", "client-01", "client-02")
+        project.wait_healthy()
+        print(f"all services healthy after {time.monotonic() - began:.0f} s")
+        print(project.compose("ps"))
+        yield project
+    finally:
+        if os.environ.get("PFEDGP_COMPOSE_KEEP") != "1":
+            own = docker("ps", "--all", "--quiet", "--filter", f"label=com.docker.compose.project={project.name}")
+            docker("rm", "--force", *own.split(), check=False)  # those of `run` too, which `down` leaves
+            project.compose("down", "--volumes", "--timeout", "20", check=False)
+            docker("rmi", project.image, check=False)
+
+
+@pytest.fixture(scope="session")
+def plain(project: Project) -> Watched:
+    """A run of 20 rounds in which nothing happens."""
+    began = time.monotonic()
+    run = runner(project, "run", "--rounds", "20", "--seed", "0", "--out", "/state/runs/plain")
+    assert run.end() == 0, run.text
+    print(f"20 rounds in {time.monotonic() - began:.0f} s")
+    return run
