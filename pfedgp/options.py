@@ -21,6 +21,7 @@ __all__ = [
 
 # The settings that have an option of their own; all others are reached with --set.
 _NAMED = (
+    "method",
     "dataset",
     "clients",
     "classes-per-client",
@@ -89,8 +90,8 @@ def run_folder(out: str, settings: Settings) -> Path:
     if out:
         return Path(out).expanduser().absolute()
     # The data set's name is not checked yet, and must not lead out of the folder.
-    name = "".join(c if c.isalnum() or c in "-_" else "-" for c in settings.dataset)
-    stem = f"{name}-{settings.variant}-{time.strftime('%Y%m%d-%H%M%S')}"
+    name = "".join(c if c.isalnum() or c in "-_" else "-" for c in settings.run_name)
+    stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
     path = Path("out").absolute() / stem
     number = 2
     while path.exists():

@@ -229,6 +229,11 @@ class Settings:
             )
 
     @property
+    def run_name(self) -> str:
+        """What a run is called before its time: the data set, and the variant of pFedGP or the other method."""
+        return f"{self.dataset}-{self.variant if self.method == 'pfedgp' else self.method}"
+
+    @property
     def participants(self) -> int:
         """Simulated clients that take part in the run."""
         return self.clients - self.unseen_clients

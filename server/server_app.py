@@ -67,7 +67,7 @@ def serve(grid: Grid, context: Context, engine: Engine) -> None:
     else:
         outputs.check()
         settings = Settings.from_run_config(run_config)
-        path = _folder(outputs, f"{settings.dataset}-{settings.variant}")
+        path = _folder(outputs, settings.run_name)
         check_new_folder(path)
         with RunLock(path):
             sweep_partial(path)

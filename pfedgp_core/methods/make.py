@@ -9,13 +9,18 @@ from pfedgp_core.errors import ConfigError
 from pfedgp_core.methods.base import Method
 from pfedgp_core.registry import METHODS, entry, is_import_path
 
-__all__ = ["make_method"]
+__all__ = ["find_method", "make_method"]
 
 
 def make_method(
     settings: Settings, input_shape: tuple[int, ...], class_count: int, device: torch.device | str = "cpu"
 ) -> Method:
-    """Make the method that ``settings.method`` names.
+    """Make the method that ``settings.method`` names; raises as `find_method`."""
+    return find_method(settings)(settings, input_shape, class_count, device)
+
+
+def find_method(settings: Settings) -> type[Method]:
+    """The class of the method that ``settings.method`` names; it goes with the settings.
 
     An import path is imported here. Whoever calls this for a request of another machine checks first whether that
     machine may name code (see `client.method`).
@@ -23,7 +28,7 @@ def make_method(
     Raises
     ------
     ConfigError
-        There is no such method, it cannot be imported, is no `Method`, or has a setting that it does not declare.
+        There is no such method, it cannot be imported, is no `Method`, or does not go with a setting.
     """
     found = _imported(settings.method) if is_import_path(settings.method) else _registered(settings.method)
     if not found.name.isidentifier() and found.name not in METHODS:
@@ -35,7 +40,12 @@ def make_method(
         if group not in METHODS and (group != found.name or rest not in found.options):
             known = ", ".join(f"{found.name}.{own}" for own in found.options) or "none"
             raise ConfigError(f"Unknown setting {key!r}: the settings of this method are: {known}.")
-    return found(settings, input_shape, class_count, device)
+    if settings.dp_noise > 0 and not found.private:
+        raise ConfigError(
+            f"dp-noise > 0 does not go with method = {settings.method!r}, whose update is not one vector that can be "
+            "clipped: set dp-noise = 0, or choose another method."
+        )
+    return found
 
 
 def _registered(name: str) -> type[Method]:

@@ -3,11 +3,11 @@
 from collections import Counter
 
 from pfedgp_core.data.samples import ClientData, TensorSplit
+from pfedgp_core.heads.classification import class_calibration, class_columns
 from pfedgp_core.methods.evaluation import EvaluationResult
 from pfedgp_core.methods.predictor import Predictor
-from pfedgp_core.metrics.calibration import CalibrationSums, confusion_counts, temperature_sums
-from pfedgp_core.metrics.classification import MetricSums, metric_sums
-from pfedgp_core.metrics.own_classes import label_columns, own_class_sums
+from pfedgp_core.metrics.classification import metric_sums
+from pfedgp_core.metrics.own_classes import own_class_sums
 
 __all__ = ["measure"]
 
@@ -20,23 +20,12 @@ def measure(predictor: Predictor, data: ClientData, split: str) -> EvaluationRes
     at every temperature, of the validation data too, and the class confusion.
     """
     test: TensorSplit = getattr(data, split)
-    probabilities = predictor.predict_proba(test.inputs)
-    classes, labels = predictor.classes_, test.labels.cpu().numpy()
-    columns = label_columns(classes, labels)
+    classes, probabilities = predictor.classes_, predictor.predict_proba(test.inputs)
     calibration = None
     if split == "test":
-        calibration = CalibrationSums(
-            _validation_sums(predictor, data.validation),
-            temperature_sums(probabilities, columns),
-            confusion_counts(labels, classes[probabilities.argmax(axis=1)]),
-        )
-    sums: MetricSums = metric_sums(probabilities, columns)
-    own = own_class_sums(probabilities, classes, labels, data.train.labels.cpu().numpy())
+        validation, labels = data.validation, data.validation.labels
+        before = (predictor.predict_proba(validation.inputs), labels) if len(labels) else None
+        calibration = class_calibration(classes, (probabilities, test.labels), before)
+    sums = metric_sums(probabilities, class_columns(classes, test.labels))
+    own = own_class_sums(probabilities, classes, test.labels.cpu().numpy(), data.train.labels.cpu().numpy())
     return EvaluationResult(sums, Counter(predictor.counters_), dict(predictor.seconds_), calibration, own)
-
-
-def _validation_sums(predictor: Predictor, validation: TensorSplit) -> tuple[MetricSums, ...]:
-    if not len(validation.labels):
-        return CalibrationSums.zero().validation
-    probabilities = predictor.predict_proba(validation.inputs)
-    return temperature_sums(probabilities, label_columns(predictor.classes_, validation.labels.cpu().numpy()))
