@@ -114,9 +114,11 @@ def check_simulation(settings: Settings, folder: Path) -> None:
     from pfedgp_core.data.datasets import load_dataset
     from pfedgp_core.data.simulated import simulated_partition
     from pfedgp_core.learning.privacy import require_accountant
+    from pfedgp_core.methods.make import find_method
     from pfedgp_core.model.network import build_network
 
     require_accountant(settings)
+    find_method(settings)
     dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
     simulated_partition(settings)
     build_network(settings.network, dataset.input_shape, settings.feature_dim)
