@@ -39,7 +39,8 @@ def killed(run: Callable[[], Any]) -> None:
             os._exit(3)
         os._exit(0)
     status = os.waitpid(pid, 0)[1]
-    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, f"the run was not killed: {status}"
+    assert os.WIFSIGNALED(status), f"the run was not killed: {status}"
+    assert os.WTERMSIG(status) == signal.SIGKILL, f"the run was not killed: {status}"
 
 
 def finished(run: Callable[[], Any]) -> bool:

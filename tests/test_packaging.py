@@ -38,7 +38,8 @@ def test_pyproject_holds_each_setting(key: str, default: object, text: str) -> N
     table = CONFIG
     for group in groups:
         table = table[group]
-    assert table[name] == default and type(table[name]) is type(default)
+    assert table[name] == default
+    assert type(table[name]) is type(default)
     body = PYPROJECT.partition("[" + ".".join(["tool.flwr.app.config", *groups]) + "]\n")[2].partition("\n[")[0]
     assert re.search(rf"^{name} = .* # {re.escape(text)}$", body, re.MULTILINE), f"the comment of {key} is: {text}"
 

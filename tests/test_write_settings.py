@@ -9,7 +9,8 @@ from pfedgp_core.config import Settings
 ROOT = Path(__file__).resolve().parents[1]
 PYPROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 spec = importlib.util.spec_from_file_location("write_settings", ROOT / "scripts/write_settings.py")
-assert spec is not None and spec.loader is not None
+assert spec is not None
+assert spec.loader is not None
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 

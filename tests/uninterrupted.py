@@ -42,7 +42,8 @@ def same(run: Run, other: Run) -> bool:
     for which in ("best", "final"):
         # The file itself is no measure: the order of the entries in its header is not fixed.
         kept, wanted = load_model(run.path / which), load_model(other.path / which)
-        assert kept[0].tobytes() == wanted[0].tobytes() and kept[1] == wanted[1], which
+        assert kept[0].tobytes() == wanted[0].tobytes(), which
+        assert kept[1] == wanted[1], which
     for name in ("best/meta.json", "final/meta.json", "clients.csv", "calibration.json", "partition.json"):
         assert (run.path / name).read_text() == (other.path / name).read_text(), name
     assert run.lasting == other.lasting

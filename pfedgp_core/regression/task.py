@@ -83,7 +83,8 @@ class RegressionHead:
         self, data: tuple[Tensor, Tensor] | None, settings: Settings, counters: Counter[str]
     ) -> FullRegression:
         """Conditioned on the inducing points, stacked under `data` (inputs [n, d], targets [n]) if given."""
-        assert self.inducing is not None and self.inducing_targets is not None
+        assert self.inducing is not None
+        assert self.inducing_targets is not None
         inputs, targets = unit_sphere(self.inducing), self.inducing_targets.double()
         if data is not None:
             inputs, targets = torch.cat([data[0], inputs]), torch.cat([data[1].double(), targets])

@@ -40,8 +40,11 @@ def read(record_type, reply: Message):
 def test_hello_tells_counts_and_no_data() -> None:
     reply = ask("query.hello", index=3, vector=None)
     hello = read(Hello, reply)
-    assert hello.name == "client-03" and len(hello.classes) == 2 and hello.n_train > 100
-    assert set(reply.content) == {CONFIG} and set(reply.content[CONFIG]) == {"hello"}
+    assert hello.name == "client-03"
+    assert len(hello.classes) == 2
+    assert hello.n_train > 100
+    assert set(reply.content) == {CONFIG}
+    assert set(reply.content[CONFIG]) == {"hello"}
 
 
 def test_train_depends_on_seed_round_and_client_only() -> None:
@@ -57,7 +60,8 @@ def test_evaluate_measures_the_split_that_was_asked_for() -> None:
     hello = read(Hello, ask("query.hello", vector=None))
     for split in ("validation", "test"):
         reply = read(EvaluateReply, ask("evaluate", split=split))
-        assert reply.split == split and reply.sums.n == hello.count(split)
+        assert reply.split == split
+        assert reply.sums.n == hello.count(split)
 
 
 def test_requests_do_not_disturb_each_other() -> None:
@@ -79,7 +83,8 @@ def test_requests_do_not_disturb_each_other() -> None:
 )
 def test_a_bad_request_gives_an_error_of_a_named_type(request_: dict, error: str) -> None:
     reply = ask(**request_)
-    assert reply.has_error() and (reply.error.code, reply.error.reason) == (2, error)
+    assert reply.has_error()
+    assert (reply.error.code, reply.error.reason) == (2, error)
 
 
 def test_an_exception_stays_on_the_client(
@@ -94,7 +99,8 @@ def test_an_exception_stays_on_the_client(
     reply = ask("train")
     assert (reply.error.code, reply.error.reason) == (2, "KeyError")
     text = (tmp_path / "clients.log").read_text()
-    assert "Traceback" in text and "patient Miller" in text
+    assert "Traceback" in text
+    assert "patient Miller" in text
     assert "Miller" not in "".join(capfd.readouterr())
 
 

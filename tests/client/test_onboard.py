@@ -39,7 +39,9 @@ def test_data_in_two_parts_equal_data_at_once(variant: str, tmp_path: Path) -> N
     model = model_of(variant=variant)
     a, b = archive(tmp_path / "a.npz", 31, 0), archive(tmp_path / "b.npz", 20, 1)
     outcome = Onboarding(tmp_path / "at-once").create(model, [a, b])
-    assert outcome.written and outcome.site.name == "at-once" and not outcome.notes
+    assert outcome.written
+    assert outcome.site.name == "at-once"
+    assert not outcome.notes
     Onboarding(tmp_path / "in-turn").create(model, [b])
     outcome = Onboarding(tmp_path / "in-turn").add([a], model)
     assert outcome.changes == ("Added 31 samples to 20.",)
@@ -59,7 +61,8 @@ def test_refresh_says_what_changed(tmp_path: Path) -> None:
     before = (tmp_path / "site" / TENSORS).stat().st_mtime_ns
     for model in (None, model_of()):
         outcome = Onboarding(tmp_path / "site").refresh([a], model)
-        assert not outcome.written and outcome.changes == ("Neither the model nor the data changed.",)
+        assert not outcome.written
+        assert outcome.changes == ("Neither the model nor the data changed.",)
     assert (tmp_path / "site" / TENSORS).stat().st_mtime_ns == before
     assert "The model changed" in " ".join(Onboarding(tmp_path / "site").refresh([a], model_of(1)).changes)
     (change,) = Onboarding(tmp_path / "site").refresh([b]).changes
@@ -67,7 +70,8 @@ def test_refresh_says_what_changed(tmp_path: Path) -> None:
     assert len(Onboarding(tmp_path / "site").refresh([a, b], model_of()).changes) == 2
     assert SavedSite.load(tmp_path / "site").name == "ward 3"
     (change,) = Onboarding(tmp_path / "site", name="ward 4").refresh([b, a]).changes
-    assert "The name changed" in change and SavedSite.load(tmp_path / "site").name == "ward 4"
+    assert "The name changed" in change
+    assert SavedSite.load(tmp_path / "site").name == "ward 4"
 
 
 def test_a_temperature_alone_is_a_change(tmp_path: Path) -> None:

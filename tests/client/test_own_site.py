@@ -74,10 +74,13 @@ def test_files_are_read_again_only_at_a_greeting_and_only_if_they_changed(
     n = greeting(OWN, config).n_train
     first = load_site(OWN, config, SPEC_OF_DIGITS).data
     greeting(OWN, config)
-    assert load_site(OWN, config, SPEC_OF_DIGITS).data is first and len(reads) == 1
+    assert load_site(OWN, config, SPEC_OF_DIGITS).data is first
+    assert len(reads) == 1
     archive(path, rows_of(0, 1, of=2))
-    assert load_site(OWN, config, SPEC_OF_DIGITS).data is first and len(reads) == 1
-    assert greeting(OWN, config).n_train > n and len(reads) == 2
+    assert load_site(OWN, config, SPEC_OF_DIGITS).data is first
+    assert len(reads) == 1
+    assert greeting(OWN, config).n_train > n
+    assert len(reads) == 2
     assert len(load_site(OWN, config, SPEC_OF_DIGITS).data.train) > n
     path.unlink()
     with pytest.raises(DataError, match="nothing at"):
@@ -94,7 +97,9 @@ def test_the_greeting_tells_own_classes_and_raw_moments(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", images=images, labels=DIGITS[rows])
     hello = greeting(OWN, node(tmp_path / "a.npz"))
     assert (hello.name, hello.class_names, hello.classes, hello.partition_hash) == ("ward-3", ("1", "3"), (0, 1), "")
-    assert hello.own_data and hello.mean[0] == pytest.approx(0.2, rel=0.01) and hello.std[0] < 0.01
+    assert hello.own_data
+    assert hello.mean[0] == pytest.approx(0.2, rel=0.01)
+    assert hello.std[0] < 0.01
     assert Hello.from_wire(*hello.to_wire()) == hello
 
 
@@ -104,7 +109,8 @@ def test_inputs_are_normalised_as_the_federation_says(tmp_path: Path) -> None:
     raw = own_site(Source("ward-3", str(tmp_path / "a.npz"))).parts["train"]
     expected = (torch.from_numpy(raw.inputs) / 255.0 - 0.3) / 0.35
     torch.testing.assert_close(data.train.inputs, expected)
-    assert data.train.labels.unique().tolist() == [0, 2] and data.class_names == CLASSES
+    assert data.train.labels.unique().tolist() == [0, 2]
+    assert data.class_names == CLASSES
 
 
 @pytest.mark.parametrize(
@@ -142,9 +148,11 @@ def test_requests_without_a_description_of_the_data_are_refused(tmp_path: Path) 
 def test_a_built_in_set_keeps_its_parts(tmp_path: Path) -> None:
     hello = greeting(OWN.replace(input_shape="3,10,10"), node("digits"))
     assert (hello.n_train, hello.n_validation, hello.n_test) == (1078, 362, 357)
-    assert hello.input_shape == (3, 10, 10) and hello.class_names == tuple("0123456789")
+    assert hello.input_shape == (3, 10, 10)
+    assert hello.class_names == tuple("0123456789")
     regression = greeting(OWN.replace(task="regression"), node("diabetes"))
-    assert regression.class_names == () and regression.n_train == 265
+    assert regression.class_names == ()
+    assert regression.n_train == 265
     with pytest.raises(DataError, match="is no finite number"):
         greeting(OWN.replace(task="regression"), node(archive(tmp_path / "a.npz", rows_of(0, 1))))
 

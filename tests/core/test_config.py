@@ -28,7 +28,8 @@ def test_round_trip_of_the_defaults():
 
 
 def test_keys_are_flat_and_kebab_case():
-    assert DEFAULTS["local-epochs"] == 1 and DEFAULTS["gp.output-scale"] == 8.0
+    assert DEFAULTS["local-epochs"] == 1
+    assert DEFAULTS["gp.output-scale"] == 8.0
     assert not [key for key in DEFAULTS if "_" in key or key != key.lower()]
     assert "gp" not in DEFAULTS
     groups = len(dataclasses.fields(GPSettings)) + len(method_fields())
@@ -51,7 +52,8 @@ def test_round_trip_of_any_values(rounds, rate, jitter, link, name):
 
 def test_partial_settings():
     settings = Settings.from_run_config({"rounds": 3, "gp.kernel": "matern52"})
-    assert settings.rounds == 3 and settings.gp.kernel == "matern52"
+    assert settings.rounds == 3
+    assert settings.gp.kernel == "matern52"
     assert settings.replace(rounds=60, gp=GPSettings()) == Settings()
 
 
@@ -107,7 +109,8 @@ def test_wrong_types(key, value, kind):
 
 def test_integers_pass_as_floats():
     settings = Settings.from_run_config({"learning-rate": 1, "gp.output-scale": 4})
-    assert type(settings.learning_rate) is float and type(settings.gp.output_scale) is float
+    assert type(settings.learning_rate) is float
+    assert type(settings.gp.output_scale) is float
     assert type(settings.to_run_config()["learning-rate"]) is float
 
 
@@ -162,7 +165,8 @@ def test_no_more_clients_per_round_than_clients():
 )
 def test_assignments(text, key, value):
     got = parse_assignment(text)
-    assert got == (key, value) and type(got[1]) is type(value)
+    assert got == (key, value)
+    assert type(got[1]) is type(value)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +202,8 @@ def test_describe():
 def test_errors_are_one_line(config):
     with pytest.raises(ConfigError) as caught:
         Settings.from_run_config(config)
-    assert "\n" not in str(caught.value) and str(caught.value)[-1] in ".?"
+    assert "\n" not in str(caught.value)
+    assert str(caught.value)[-1] in ".?"
 
 
 def test_regression_has_no_classes():

@@ -26,7 +26,8 @@ def test_without_a_gpu(gpus) -> None:
 def test_with_two_gpus(gpus) -> None:
     gpus(2)
     assert choose_device("auto") == choose_device("cuda") == choose_device("cuda:0") == torch.device("cuda", 0)
-    assert choose_device("CUDA:1") == torch.device("cuda", 1) and choose_device("cpu") == torch.device("cpu")
+    assert choose_device("CUDA:1") == torch.device("cuda", 1)
+    assert choose_device("cpu") == torch.device("cpu")
     with pytest.raises(ConfigError, match="the GPUs cuda:0 to cuda:1"):
         choose_device("cuda:2")
 

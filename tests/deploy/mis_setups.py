@@ -138,5 +138,6 @@ def only(superlink: str, ca: Path | None, key: Path | None, timeout: float = 15.
     """The one problem of a set-up."""
     found = diagnose(superlink, ca, key, timeout=timeout, refused=refused)
     assert len(found) == 1, found
-    assert found[0].sentence.endswith(".") and found[0].remedy.endswith(".")
+    assert found[0].sentence.endswith(".")
+    assert found[0].remedy.endswith(".")
     return found[0]

@@ -121,7 +121,8 @@ def test_the_runner_names_the_doctor_that_sees_the_server(called: Path, compose:
     done = run(called, "doctor", PFEDGP_CALLED_AS=f"{compose} run --rm runner")
     assert (done.returncode, done.stdout) == (2, "")
     command = f"{compose} exec superlink pfedgp doctor --state /state"
-    assert done.stderr.endswith(f": {command}\n") and command in DOC
+    assert done.stderr.endswith(f": {command}\n")
+    assert command in DOC
 
 
 def test_a_restart_of_the_superlink_within_a_minute_leaves_the_superexec_healthy() -> None:

@@ -40,7 +40,9 @@ def pushed_vectors(connection: bytes, size: int) -> list[np.ndarray]:
         fields = ConfigRecord.inflate(request.object_content)
         if SHARED in fields:
             data = fields[SHARED]
-            assert isinstance(data, bytes) and data in message and len(data) == 4 * size
+            assert isinstance(data, bytes)
+            assert data in message
+            assert len(data) == 4 * size
             vectors.append(np.frombuffer(data, dtype="<f4"))
     return vectors
 
@@ -60,7 +62,9 @@ def test_updates_travel_over_grpc_and_their_average_is_the_model(
     summary = deploy_local(TWO_SITES, tmp_path / "run", lines.append, through_proxy)
 
     run = Run(tmp_path / "run")
-    assert summary["status"] == "completed" and summary["clients"] == 2 and summary["missing_clients"] == {}
+    assert summary["status"] == "completed"
+    assert summary["clients"] == 2
+    assert summary["missing_clients"] == {}
     assert [r["ok"] for r in run.records] == [2, 2]
     assert [line for line in lines if line.startswith("round 2/2")]
 

@@ -95,7 +95,9 @@ def test_the_clock_problem_says_how_much_and_in_which_direction(
 
     problem = only(server.superlink, server.ca, server.key("ward-1"))
 
-    assert problem.code == "clock" and said in problem.sentence and not problem.lasting
+    assert problem.code == "clock"
+    assert said in problem.sentence
+    assert not problem.lasting
 
 
 @pytest.mark.parametrize(("shift", "said"), [(3.5, "s ahead of"), (-200.0, "3 minutes behind")])
@@ -111,7 +113,8 @@ def test_an_accepted_clock_that_drifts_is_a_warning(
         if c.problem
     ]
 
-    assert [(p.code, p.warning) for p in problems] == [("clock-close", True)] and said in problems[0].sentence
+    assert [(p.code, p.warning) for p in problems] == [("clock-close", True)]
+    assert said in problems[0].sentence
 
 
 def test_a_key_in_use_differs_from_one_that_is_unknown(server: Deployment, tmp_path: Path) -> None:
@@ -135,7 +138,9 @@ def test_a_clock_is_tested_without_a_usable_key(
 def test_the_control_port_is_recognised(server: Deployment) -> None:
     problem = only(server.control, server.ca, server.key("ward-1"))
 
-    assert problem.code == "not-fleet" and "Fleet port" in problem.remedy and "9092" in problem.remedy
+    assert problem.code == "not-fleet"
+    assert "Fleet port" in problem.remedy
+    assert "9092" in problem.remedy
 
 
 def test_key_files(server: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,17 +160,21 @@ def test_key_files(server: Deployment, tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "locked").write_bytes(locked)
 
     ed = only(server.superlink, server.ca, tmp_path / "other")
-    assert ed.code == "key-type" and "Ed25519" in ed.sentence
+    assert ed.code == "key-type"
+    assert "Ed25519" in ed.sentence
     assert "passphrase" in only(server.superlink, server.ca, tmp_path / "locked").sentence
     public = only(server.superlink, server.ca, server.key("ward-1.pub"))
-    assert public.code == "key-type" and "public key" in public.sentence
+    assert public.code == "key-type"
+    assert "public key" in public.sentence
     assert only(server.superlink, server.ca, tmp_path).code == "key-unreadable"
 
     known = tmp_path / "open"
     known.write_bytes(server.key("ward-1").read_bytes())
     known.chmod(0o644)
     readable = only(server.superlink, server.ca, known)
-    assert readable.code == "key-mode" and readable.warning and "chmod 600" in readable.remedy
+    assert readable.code == "key-mode"
+    assert readable.warning
+    assert "chmod 600" in readable.remedy
 
 
 def test_ca_files(server: Deployment, tmp_path: Path) -> None:
@@ -185,14 +194,17 @@ def test_a_proxy_of_the_environment(server: Deployment, monkeypatch: pytest.Monk
     with listening(says(b"HTTP/1.1 403 Forbidden\r\n\r\n")) as proxy:
         monkeypatch.setenv("https_proxy", f"http://{proxy}")
         refused = only(server.superlink, server.ca, server.key("ward-1"))
-        assert refused.code == "proxy" and "403" in refused.sentence and "no_grpc_proxy=127.0.0.1" in refused.remedy
+        assert refused.code == "proxy"
+        assert "403" in refused.sentence
+        assert "no_grpc_proxy=127.0.0.1" in refused.remedy
 
         monkeypatch.setenv("no_proxy", "example.org,127.0.0.1")
         assert diagnose(server.superlink, server.ca, server.key("ward-1")) == []
 
     monkeypatch.delenv("no_proxy")
     away = only(server.superlink, server.ca, server.key("ward-1"))
-    assert away.code == "proxy" and "cannot be reached" in away.sentence
+    assert away.code == "proxy"
+    assert "cannot be reached" in away.sentence
 
 
 def test_through_a_proxy_that_lets_pass(server: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,7 +76,8 @@ def follow(commands: dict[int, list[str]], server: "Machine", sites: list["Machi
         site.programs["client"].says("Connected to ", 90.0)
     assert "ward-1: connected" in server.run(commands[6])
     run = server.run(commands[7], timeout=400.0)
-    assert "round 20/20" in run and "ward-1: created" in run
+    assert "round 20/20" in run
+    assert "ward-1: created" in run
     assert "round 30/30" in server.run(commands[8], timeout=400.0)
     for site in sites:
         site.run(commands[9])

@@ -114,4 +114,5 @@ def test_every_misdeed_is_named_and_the_others_go_on(tmp_path: Path) -> None:
         assert sum(summary["failures"][CULPRIT].values()) == len(REASONS)
         assert summary["accuracy"] > 0.8
         vector, _ = load_model(deployment.runs / "watched" / "final")
-        assert np.isfinite(vector).all() and np.abs(vector).max() < 1e3
+        assert np.isfinite(vector).all()
+        assert np.abs(vector).max() < 1e3

@@ -74,12 +74,14 @@ def test_a_run_whose_server_app_is_killed_goes_on_to_the_same_model(
         np.testing.assert_allclose(vector, expected, rtol=0.0, atol=1e-6)
         assert meta["round"] == expected_meta["round"]
     summary = deployment.summary("killed")
-    assert summary["status"] == "completed" and summary["run"]["resumed"][0]["after_round"] == kept
+    assert summary["status"] == "completed"
+    assert summary["run"]["resumed"][0]["after_round"] == kept
     # The run that was killed ends too, once Flower has missed its heartbeats, and says so.
     assert run.ends(240.0) == 1
     assert "Traceback" not in run.text
     last = run.text.splitlines()[-1]
-    assert "The server app died" in last and "pfedgp resume" in last
+    assert "The server app died" in last
+    assert "pfedgp resume" in last
 
 
 def test_a_full_disk_stops_the_run_whole_and_room_lets_it_go_on(deployment: Deployment, uninterrupted: Path) -> None:
@@ -92,9 +94,12 @@ def test_a_full_disk_stops_the_run_whole_and_room_lets_it_go_on(deployment: Depl
             filler = fill(folder)
         assert run.ends(240.0) == 1
         last = run.text.splitlines()[-1]
-        assert "space" in last.lower() and "pfedgp resume" in last and "Traceback" not in run.text
+        assert "space" in last.lower()
+        assert "pfedgp resume" in last
+        assert "Traceback" not in run.text
         kept = checkpoints(folder)
-        assert kept and 2 <= kept[-1] < ROUNDS
+        assert kept
+        assert 2 <= kept[-1] < ROUNDS
         filler.unlink()
         resumed = deployment.start_run("full", verb="resume")
         assert resumed.ends(400.0) == 0, resumed.text
@@ -142,7 +147,9 @@ def test_a_run_that_no_site_is_left_for_ends_and_goes_on_later(deployment: Deplo
     assert [site.stop() for site in deployment.sites.values()] == [0, 0, 0]
     assert run.ends(240.0) == 1
     last = run.text.splitlines()[-1]
-    assert "after 20 s" in last and all(name in last for name in WARDS) and "pfedgp resume" in last
+    assert "after 20 s" in last
+    assert all(name in last for name in WARDS)
+    assert "pfedgp resume" in last
     for name in WARDS:
         deployment.start_site(name, "--data", str(deployment.data(name)))
     deployment.connected(times=2)

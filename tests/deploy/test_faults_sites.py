@@ -74,7 +74,8 @@ def test_a_killed_worker_costs_its_reply_and_no_more(deployment: Deployment) -> 
         os.kill(pids["worker"], signal.SIGKILL)
     failed = record_of(deployment, lambda r: VICTIM in r["failed"], before, 120.0)
     assert failed["failed"][VICTIM] == "the client process died"
-    assert failed["ok"] == 2 and failed["seconds"]["train"] < TIMEOUT
+    assert failed["ok"] == 2
+    assert failed["seconds"]["train"] < TIMEOUT
     record_of(deployment, takes_part, failed["round"], 120.0)
     assert deployment.pids(VICTIM)["worker"] != pids["worker"]
     assert "Problem: The worker died: it ended by itself (signal 9)" in deployment.sites[VICTIM].text
@@ -90,7 +91,8 @@ def test_a_site_that_hangs_costs_one_timeout_and_comes_back(deployment: Deployme
     assert failed["ok"] == 2
     # The others are not held up again and again.
     without = record_of(deployment, lambda r: VICTIM not in r["sampled"], failed["round"], 120.0)
-    assert not without["failed"] and without["seconds"]["round"] < TIMEOUT
+    assert not without["failed"]
+    assert without["seconds"]["round"] < TIMEOUT
     for pid in (pids["supervisor"], pids["supernode"], pids["worker"]):
         os.kill(pid, signal.SIGCONT)
     again = record_of(deployment, takes_part, without["round"], 180.0)
@@ -124,13 +126,15 @@ def test_the_run_has_all_its_rounds_and_a_sound_model_and_can_be_stopped(deploym
     stopped = deployment.stop_run(RUN)
     assert stopped.returncode == 0, stopped.stderr
     run = deployment.others[0]
-    assert run.ends(90.0) == 1 and "The run was stopped." in run.text.splitlines()[-1]
+    assert run.ends(90.0) == 1
+    assert "The run was stopped." in run.text.splitlines()[-1]
     rounds = deployment.rounds(RUN)
     assert [record["round"] for record in rounds] == list(range(1, len(rounds) + 1))
     assert rounds[-1]["validation_accuracy"] > 0.8
     assert {name for record in rounds for name in (*record["failed"], *record["validation_failed"])} == {VICTIM}
     checkpoint = newest_checkpoint(deployment.runs / RUN)
-    assert checkpoint is not None and checkpoint.round >= rounds[-1]["round"]
+    assert checkpoint is not None
+    assert checkpoint.round >= rounds[-1]["round"]
     assert np.isfinite(checkpoint.current.vector).all()
     for program in (run, *deployment.sites.values()):
         assert "Traceback" not in program.text

@@ -35,7 +35,9 @@ def test_resnet_18_trains_in_a_deployment(tmp_path: Path) -> None:
         ]
         assert all(record["bytes_sent"] >= 2 * 44e6 and record["bytes_received"] >= 2 * 44e6 for record in records)
         vector, meta = load_model(deployment.runs / "large" / "final")
-        assert vector.nbytes > 44e6 and np.isfinite(vector).all() and meta["round"] == ROUNDS
+        assert vector.nbytes > 44e6
+        assert np.isfinite(vector).all()
+        assert meta["round"] == ROUNDS
         first, last = (int(f.stem.removeprefix("round-")) for f in checkpoint_files(deployment.runs / "large")[::2])
         assert (first, last) == (0, ROUNDS)
 

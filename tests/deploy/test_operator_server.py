@@ -75,9 +75,11 @@ def test_a_run_trains_on_the_registered_sites_and_ends_with_zero(deployment: Dep
     assert run.ends(120) == 0
     assert rounds_shown(run.text) == [1, 2]
     assert run.text.rstrip().splitlines()[-1] == str(deployment.runs / "first")
-    assert "Traceback" not in run.text and "\x1b" not in run.text
+    assert "Traceback" not in run.text
+    assert "\x1b" not in run.text
     summary = deployment.summary("first")
-    assert summary["status"] == "completed" and summary["clients"] == 2
+    assert summary["status"] == "completed"
+    assert summary["clients"] == 2
     config = (deployment.runs / "first/config.toml").read_text()
     assert re.search(r"^clients-per-round = 2 ", config, re.M)
 
@@ -117,13 +119,15 @@ def test_status_shows_server_sites_and_runs(deployment: Deployment) -> None:
     assert (first["status"], first["round"], first["rounds"]) == ("finished:completed", 2, 2)
     assert first["accuracy"] == deployment.summary("first")["accuracy"]
     text = deployment.call("status", "first", "--state", str(deployment.state)).stdout
-    assert "ward-a: connected" in text and "finished:completed, round 2 of 2, accuracy" in text
+    assert "ward-a: connected" in text
+    assert "finished:completed, round 2 of 2, accuracy" in text
 
 
 def test_a_mistake_in_a_setting_costs_no_run(deployment: Deployment) -> None:
     done = deployment.call("run", "--state", str(deployment.state), "--set", "variant=ful")
 
-    assert done.returncode == 2 and "variant = 'ful' is not known" in done.stderr
+    assert done.returncode == 2
+    assert "variant = 'ful' is not known" in done.stderr
     assert [run["name"] for run in deployment.status()["runs"]] == ["first"]
 
 
@@ -134,7 +138,8 @@ def test_a_run_without_enough_sites_ends_with_its_reason(deployment: Deployment)
 
     assert run.ends(90) == 1
     reason = run.text.rstrip().splitlines()[-1]
-    assert reason.startswith("pfedgp: ") and deployment.summary("lonely")["reason"] in reason
+    assert reason.startswith("pfedgp: ")
+    assert deployment.summary("lonely")["reason"] in reason
     assert "2 of 3" in reason
 
 
@@ -151,7 +156,8 @@ def test_an_app_that_cannot_be_imported_shows_the_cause(deployment: Deployment, 
     )
 
     assert run.ends(60) == 1
-    assert "No module named 'a_module_that_is_missing'" in run.text and "Traceback" not in run.text
+    assert "No module named 'a_module_that_is_missing'" in run.text
+    assert "Traceback" not in run.text
 
 
 def test_a_new_key_in_the_folder_is_registered(deployment: Deployment) -> None:
@@ -177,8 +183,10 @@ def test_ctrl_c_leaves_the_run_which_can_be_stopped(deployment: Deployment) -> N
     follower.says(rf"^round +{last + 2}/", 60)
     done = deployment.stop_run("left")
 
-    assert done.returncode == 0 and "pfedgp resume" in done.stdout
-    assert follower.ends(60) == 1 and "The run was stopped." in follower.text
+    assert done.returncode == 0
+    assert "pfedgp resume" in done.stdout
+    assert follower.ends(60) == 1
+    assert "The run was stopped." in follower.text
     assert deployment.status("left")["runs"][0]["status"] == "finished:stopped"
 
 
@@ -207,7 +215,8 @@ def test_a_killed_superlink_is_started_again_and_the_run_completes(deployment: D
     deployment.server.says("the superlink ended by signal 9; it starts again")
     assert deployment.processes()["superlink"] != before
     assert rounds_shown(run.text) == list(range(1, 13))
-    assert "does not answer" in run.text and "The server answers again." in run.text
+    assert "does not answer" in run.text
+    assert "The server answers again." in run.text
     assert [record["round"] for record in deployment.rounds("superlink")] == list(range(1, 13))
 
 
@@ -249,8 +258,10 @@ def test_the_server_stops_in_order_and_leaves_no_process(deployment: Deployment)
 
     done = deployment.call("stop", "--server", "--state", str(deployment.state))
 
-    assert done.returncode == 0 and "The server is stopped." in done.stdout
+    assert done.returncode == 0
+    assert "The server is stopped." in done.stdout
     assert deployment.server.ends(10) == 0
     assert not any(map(is_alive, below))
     again = deployment.call("status", "--state", str(deployment.state))
-    assert again.returncode == 1 and "does not run: start it with pfedgp server" in again.stderr
+    assert again.returncode == 1
+    assert "does not run: start it with pfedgp server" in again.stderr

@@ -78,7 +78,8 @@ def test_two_sites_with_their_own_data_take_a_published_model(tmp_path: Path) ->
             own = [part.replace("ward-3", name).replace("9094", str(port)) for part in supernode]
             flower._start(f"site-{name}", *own)
 
-        assert run[:2] == ["flwr", "run"] and run[2:5] == [".", "federation", "--stream"]
+        assert run[:2] == ["flwr", "run"]
+        assert run[2:5] == [".", "federation", "--stream"]
         app = copy_of_the_app(tmp_path / "pfedgp")
         status, lines = ran(flower, app, run[5:])
         assert status == "finished:completed", lines
@@ -89,7 +90,8 @@ def test_two_sites_with_their_own_data_take_a_published_model(tmp_path: Path) ->
         assert any("None of 2 nodes could be onboarded (DataError)" in line for line in last), last
 
     result = json.loads((tmp_path / "runs" / "first-published" / "onboarded.json").read_text())
-    assert result["status"] == "completed" and result["model"]["path"] == str(best)
+    assert result["status"] == "completed"
+    assert result["model"]["path"] == str(best)
     told = {row["client"]: (row["outcome"], row["samples"], row["classes"]) for row in result["sites"]}
     assert told == {"ward-3": ("created", 24, ["3", "8"]), "ward-4": ("created", 36, ["0", "1", "2"])}
     assert any("ward-4: created, 36 samples" in line for line in lines)

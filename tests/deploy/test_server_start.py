@@ -117,7 +117,8 @@ def test_whose_port_it_is_is_known() -> None:
     other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     with other, socket.create_server(("127.0.0.1", 0)) as mine:
         port = mine.getsockname()[1]
-        assert listens(os.getpid(), port) and not listens(other.pid, port)
+        assert listens(os.getpid(), port)
+        assert not listens(other.pid, port)
     assert not listens(os.getpid(), port)
 
 
@@ -199,7 +200,8 @@ def test_a_stop_before_readiness_says_stopped_and_leaves_no_record(
 
     thread.join()
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 1 and lines[0].endswith(" stopped")
+    assert len(lines) == 1
+    assert lines[0].endswith(" stopped")
     assert not server.state.has_server()
 
 
@@ -233,10 +235,13 @@ def test_a_server_that_was_stopped_in_its_first_start_starts_again(
             with suppress(ProcessLookupError):
                 os.killpg(first.pid, signal.SIGKILL)
         if number == signal.SIGTERM:
-            assert first.returncode == 0 and printed.rstrip().endswith(" stopped") and "sites connect" not in printed
+            assert first.returncode == 0
+            assert printed.rstrip().endswith(" stopped")
+            assert "sites connect" not in printed
             assert not (deployment.state / "server.json").exists()
 
         deployment.start_server()
 
         assert [path.name for path in deployment.state.glob("superlink.db.new*")] == []
-        assert deployment.server is not None and deployment.server.stop() == 0
+        assert deployment.server is not None
+        assert deployment.server.stop() == 0

@@ -55,7 +55,8 @@ def test_one_worker_answers_message_after_message(shared: Site, probe: Probe) ->
     worker = shared.worker()
     replies = [probe.call(node) for _ in range(5)]
     assert [reply["code"] for reply in replies] == [0] * 5
-    assert shared.worker() == worker and is_alive(worker)
+    assert shared.worker() == worker
+    assert is_alive(worker)
     shared.says(r"Answered the greeting of run \d+ in \d")
     # The worker holds no connection but the pair to its parent, and the client listens on loopback only.
     assert (shared.state / "logs" / "client.log").is_file()
@@ -121,8 +122,10 @@ def test_a_signal_ends_all_processes_and_a_restart_is_let_in(
         pids = site.pids()
         site.process.send_signal(number)
         assert site.process.wait(30) == code
-        assert not any(map(is_alive, pids)) and len(pids) == 3
-        assert "Traceback" not in site.text() and site.text().rstrip().endswith("Stopped.")
+        assert not any(map(is_alive, pids))
+        assert len(pids) == 3
+        assert "Traceback" not in site.text()
+        assert site.text().rstrip().endswith("Stopped.")
     finally:
         site.close()
     again = Site(server.superlink, tmp_path / "site")
@@ -151,7 +154,8 @@ def test_a_second_client_on_the_same_folder_is_refused(site: Site, server: Feder
     second.output = site.output  # it shares the name; the first has what it shows there
     assert second.process.wait(60) == 2
     assert f"is running already (process {site.process.pid})" in second.text()
-    assert site.process.poll() is None and is_alive(site.worker())
+    assert site.process.poll() is None
+    assert is_alive(site.worker())
 
 
 def test_the_children_end_with_a_supervisor_that_is_killed(server: Federation, probe: Probe, tmp_path: Path) -> None:

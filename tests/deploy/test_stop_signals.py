@@ -112,7 +112,8 @@ def test_the_first_signal_decides_whatever_becomes_of_the_interruption(
         except KeyboardInterrupt:
             os.kill(os.getpid(), numbers[1])
             raise RuntimeError("an engine's own error") from None
-    assert type(caught.value) is kind and signals.came == numbers[0]
+    assert type(caught.value) is kind
+    assert signals.came == numbers[0]
 
 
 def test_without_a_signal_an_error_is_what_it_was(handlers: None) -> None:
@@ -150,7 +151,8 @@ sys.exit(code)
 @pytest.mark.parametrize(("verb", "code"), [("settings", 0), ("no-such-verb", 2)])
 def test_a_signal_after_the_outcome_changes_no_exit_code(verb: str, code: int) -> None:
     done = subprocess.run([sys.executable, "-c", LATE, verb], capture_output=True, text=True, check=False)
-    assert done.returncode == code and "Traceback" not in done.stderr
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
 
 
 def test_a_call_within_a_program_leaves_its_signals_alone(capsys: pytest.CaptureFixture[str]) -> None:
@@ -251,7 +253,8 @@ def test_a_simulation_ends_in_order(tmp_path: Path, numbers: list[signal.Signals
         ended, below = stopped_in_round_1(program, numbers, first="/raylet ")
     assert ended == code, program.text[-2000:]
     assert program.text.endswith("\npfedgp: Stopped.\n")
-    assert "received" not in program.text and "Traceback" not in program.text
+    assert "received" not in program.text
+    assert "Traceback" not in program.text
     wait_for(lambda: not any(map(is_alive, below)), 10, "the end of all processes")
     summary = json.loads((tmp_path / "run/summary.json").read_text())
     assert summary["status"] == "failed"
@@ -267,8 +270,10 @@ def test_a_local_deployment_ends_in_order(tmp_path: Path, numbers: list[signal.S
     with deploy(tmp_path) as program:
         ended, below = stopped_in_round_1(program, numbers)
         alive = [command for pid, command in below.items() if is_alive(pid)]
-    assert ended == code and alive == [], program.text[-2000:]
-    assert program.text.endswith("\npfedgp: Stopped.\n") and "Traceback" not in program.text
+    assert ended == code, program.text[-2000:]
+    assert alive == [], program.text[-2000:]
+    assert program.text.endswith("\npfedgp: Stopped.\n")
+    assert "Traceback" not in program.text
     assert list((tmp_path / "tmp").iterdir()) == []
 
 

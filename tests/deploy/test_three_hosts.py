@@ -134,7 +134,8 @@ def test_a_site_reaches_the_fleet_port_and_nothing_else(trained: Deployment) -> 
     with pytest.raises(AssertionError, match="ConnectionRefused"):
         _python(site, "import socket, sys; socket.create_connection((sys.argv[1], 8000), 10)", address)
     done = trained.call(*("status", "--control", f"{address}:8000", "--ca", str(trained.ca)), host=site)
-    assert done.returncode == 1 and "does not answer" in done.stderr
+    assert done.returncode == 1
+    assert "does not answer" in done.stderr
 
 
 def test_sites_open_one_connection_and_listen_to_nobody(trained: Deployment) -> None:
@@ -142,7 +143,8 @@ def test_sites_open_one_connection_and_listen_to_nobody(trained: Deployment) -> 
     for name in CLASSES:
         host = trained.hosts[name]
         outside = [s for s in host.sockets() if not s["peer"].startswith(("127.0.0.1:", "[::1]:"))]
-        assert outside and {s["peer"] for s in outside} == {fleet}
+        assert outside
+        assert {s["peer"] for s in outside} == {fleet}
         assert all(s["local"].startswith("127.0.0.1:") for s in host.sockets("-l"))
     listening = {s["local"] for s in trained.server_host.sockets("-l")}
     assert {local for local in listening if not local.startswith("127.0.0.1:")} == {fleet}
@@ -165,7 +167,8 @@ def test_plaintext_to_another_machine_is_refused_at_the_site(trained: Deployment
         *("--data", str(trained.data("ward-a")), "--state", str(trained.folder / "insecure")),
         host=trained.hosts["ward-a"],
     )
-    assert done.returncode == 2 and "--insecure" in done.stderr
+    assert done.returncode == 2
+    assert "--insecure" in done.stderr
 
 
 def test_a_stranger_without_a_registered_key_is_told_so(trained: Deployment) -> None:
@@ -191,7 +194,8 @@ def test_the_namespaces_go_away() -> None:
     with pytest.raises(RuntimeError), lab(2) as made:
         assert not made.is_gone()
         here = Host().run("ip", "-brief", "address").stdout
-        assert "127.0.0.1" in here and made.hosts[0].address not in here
+        assert "127.0.0.1" in here
+        assert made.hosts[0].address not in here
         raise RuntimeError
     assert made.is_gone()
 

@@ -28,5 +28,8 @@ class Runs(list[tuple[Settings, Path, int | None]]):
 def complaint(capsys: pytest.CaptureFixture[str]) -> str:
     """The one line on standard error."""
     out, err = capsys.readouterr()
-    assert out == "" and err.startswith("pfedgp: ") and err.count("\n") == 1 and "Traceback" not in err
+    assert out == ""
+    assert err.startswith("pfedgp: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
     return err

@@ -23,7 +23,8 @@ def python(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("argv", [["--help"], ["--version"], ["simulate", "--help"], ["settings", "--help"]])
 def test_help_imports_nothing_heavy(argv: list[str]) -> None:
     done = python("-m", "pfedgp", *argv)
-    assert done.returncode == 0 and done.stderr == ""
+    assert done.returncode == 0
+    assert done.stderr == ""
     code = "import sys; from pfedgp.cli import main\ntry: main(sys.argv[1:])\nexcept SystemExit: pass\n"
     heavy = python("-c", code + "print(*sys.modules, file=sys.stderr)", *argv).stderr.split()
     assert not {"torch", "numpy", "flwr", "ray", "matplotlib"} & set(heavy)
@@ -35,7 +36,8 @@ def test_help_imports_nothing_heavy(argv: list[str]) -> None:
 def test_mistakes_are_told_before_anything_slow_is_loaded(argv: list[str], tmp_path: Path) -> None:
     code = "import sys; from pfedgp.cli import main\ncode = main(sys.argv[1:])\nprint(*sys.modules); sys.exit(code)"
     done = python("-c", code, *argv, XDG_STATE_HOME=str(tmp_path))
-    assert done.returncode == 2 and done.stderr.startswith("pfedgp: ")
+    assert done.returncode == 2
+    assert done.stderr.startswith("pfedgp: ")
     assert not {"torch", "flwr", "ray", "matplotlib", "sklearn"} & set(done.stdout.split())
 
 
@@ -91,7 +93,8 @@ def test_unexpected_errors_keep_their_traceback_in_a_file(
     runs.outcome = ZeroDivisionError("first\nsecond")
     assert main(["simulate"]) == 1
     found = re.search(r"Unexpected ZeroDivisionError: first second \(details in (.*)\)\.", complaint(capsys))
-    assert found and Path(found[1]).parent == tracebacks
+    assert found
+    assert Path(found[1]).parent == tracebacks
     assert "ZeroDivisionError: first\nsecond" in Path(found[1]).read_text()
     monkeypatch.setenv("PFEDGP_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
@@ -101,7 +104,8 @@ def test_unexpected_errors_keep_their_traceback_in_a_file(
 def test_a_closed_pipe_is_silent() -> None:
     code = "import sys; from pfedgp import cli\nfor _ in range(500): code = cli.main(['settings'])\nsys.exit(code)"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout and process.stderr
+        assert process.stdout
+        assert process.stderr
         assert process.stdout.readline().startswith(b"setting ")
         process.stdout.close()
         assert process.stderr.read() == b""

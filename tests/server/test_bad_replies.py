@@ -113,7 +113,8 @@ def test_bad_replies_are_dropped_and_named_and_the_old_model_survives(reason: st
     settings = SMALL.replace(rounds=2, clients_per_round=5, max_failed_rounds=3)
     run = federate(settings, tmp_path / "run", BAD[reason])
     for record in run.records:
-        assert record["ok"] == 0 and record["update_norm"] is None
+        assert record["ok"] == 0
+        assert record["update_norm"] is None
         assert sorted(record["failed"]) == [f"client-0{i}" for i in range(5)]
         assert all(reason in text for text in record["failed"].values())
     assert run.model("final").tobytes() == initial_model().tobytes()
@@ -133,7 +134,8 @@ def test_one_bad_reply_leaves_the_average_of_the_others(value: float, reason: st
         return poison(request, index, reply) if index == 3 else reply
 
     run = federate(SMALL.replace(rounds=1, clients_per_round=5), tmp_path / "run", tamper)
-    assert list(run.records[0]["failed"]) == ["client-03"] and reason in run.records[0]["failed"]["client-03"]
+    assert list(run.records[0]["failed"]) == ["client-03"]
+    assert reason in run.records[0]["failed"]["client-03"]
     assert len(updates) == 4
     norms = [np.linalg.norm(update.astype(np.float64) - initial_model()) for update in updates]
     assert run.records[0]["update_norm"] == pytest.approx(np.median(norms), rel=1e-9)
@@ -153,7 +155,8 @@ def test_rounds_without_results_end_the_run(tmp_path: Path) -> None:
         federate(settings, tmp_path / "run", BAD["NaN or infinity"])
     run = Run(tmp_path / "run")
     assert len(run.records) == 2
-    assert run.summary["status"] == "failed" and "client-0" in run.summary["reason"]
+    assert run.summary["status"] == "failed"
+    assert "client-0" in run.summary["reason"]
 
 
 def test_a_lost_reply_costs_the_timeout_and_names_the_client(tmp_path: Path) -> None:
@@ -184,8 +187,11 @@ def test_a_request_that_expired_is_a_silence_and_its_client_is_not_asked_again(t
     run = federate(settings, tmp_path / "run", hang)
     first, second = run.records
     assert first["failed"] == {"client-01": "no reply within 5 s"}
-    assert "client-01" in first["sampled"] and "client-01" not in second["sampled"]
-    assert second["ok"] == 4 and not second["failed"] and not second["validation_failed"]
+    assert "client-01" in first["sampled"]
+    assert "client-01" not in second["sampled"]
+    assert second["ok"] == 4
+    assert not second["failed"]
+    assert not second["validation_failed"]
 
 
 def test_an_exception_in_one_client_leaves_the_run_alive_and_tells_only_its_type(
@@ -205,6 +211,8 @@ def test_an_exception_in_one_client_leaves_the_run_alive_and_tells_only_its_type
     assert [r["ok"] for r in run.records] == [4, 4]
     assert run.summary["failed_replies"] == 2
     kept = b"".join(path.read_bytes() for path in run.path.rglob("*") if path.is_file())
-    assert b"Miller" not in kept and b"ward-3" not in kept
+    assert b"Miller" not in kept
+    assert b"ward-3" not in kept
     printed = capfd.readouterr().out
-    assert "client-02 (ValueError)" in printed and "Miller" not in printed
+    assert "client-02 (ValueError)" in printed
+    assert "Miller" not in printed

@@ -33,7 +33,8 @@ def test_without_validation_data_the_best_model_is_the_final_one(
     finally:
         pfedgp_core.data.simulated.simulated_client.cache_clear()
     assert run.model("best").tobytes() == run.model("final").tobytes()
-    assert run.summary["best_round"] == 2 and run.summary["validation_accuracy"] is None
+    assert run.summary["best_round"] == 2
+    assert run.summary["validation_accuracy"] is None
     assert any("validation" in note for note in run.summary["notes"])
     assert {r["validation_accuracy"] for r in run.records} == {None}
 

@@ -43,7 +43,8 @@ def test_on_failure_stop_ends_the_run_before_the_round_counts(deployed: bool, tm
     with pytest.raises(RunFailedError, match=r"Round 3 .*client-01: the client process died.*stop.*after round 2 with"):
         federate(settings, out, fails_in(3, 1), deployed)
     run = Run(out)
-    assert run.summary["status"] == "failed" and "pfedgp resume" in run.summary["reason"]
+    assert run.summary["status"] == "failed"
+    assert "pfedgp resume" in run.summary["reason"]
     assert run.summary["failures"] == {"client-01": {"the client process died": 1}}
     assert [r["ok"] for r in run.records] == [4, 4, 3]
     assert same(resume(out, deployed=deployed), uninterrupted(settings, deployed))
@@ -66,7 +67,8 @@ def test_a_run_that_failed_rounds_ended_gets_its_tries_again(deployed: bool, tmp
         federate(settings, out, nobody_trains, deployed)
     assert [record["round"] for record in Run(out).records] == [1, 2]
     run = resume(out, fails_in(3, 1), deployed)
-    assert run.summary["status"] == "completed" and [r["ok"] > 0 for r in run.records] == [False, False, True, True]
+    assert run.summary["status"] == "completed"
+    assert [r["ok"] > 0 for r in run.records] == [False, False, True, True]
 
 
 class Late(FakeGrid):
@@ -97,7 +99,8 @@ def test_a_reply_that_comes_a_round_too_late_is_ignored(tmp_path: Path) -> None:
     settings = SETTINGS.replace(clients_per_round=4, rounds=2, round_timeout=1.0)
     run = start(Late(app, settings.clients), settings, tmp_path / "late")
     assert run.records[0]["failed"] == {"client-01": "no reply within 1 s"}
-    assert run.records[1]["ok"] == len(run.records[1]["sampled"]) and run.records[1]["failed"] == {}
+    assert run.records[1]["ok"] == len(run.records[1]["sampled"])
+    assert run.records[1]["failed"] == {}
 
 
 @pytest.mark.parametrize("kind", [DataError, NonFiniteError, ArtefactError])
@@ -118,7 +121,8 @@ def test_whatever_error_ends_a_run_leaves_its_reason_and_the_way_on(
     with pytest.raises(ending, match=r"The third average broke\. Go on after round 2 with: pfedgp resume"):
         federate(settings, out, deployed=True)
     summary = Run(out).summary
-    assert summary["status"] == "failed" and "third average broke" in summary["reason"]
+    assert summary["status"] == "failed"
+    assert "third average broke" in summary["reason"]
     assert f"after round 2 with: pfedgp resume {out}" in summary["reason"]
     assert same(resume(out, deployed=True), uninterrupted(settings, True))
 
@@ -165,7 +169,8 @@ def test_one_client_s_reply_costs_that_client_its_place_and_not_the_run(
 ) -> None:
     settings = SETTINGS.replace(clients_per_round=4, rounds=2, evaluate_every=1)
     run = federate(settings, tmp_path / "run", a_reply(change), deployed)
-    assert run.summary["status"] == "completed" and run.summary["accuracy"] is not None
+    assert run.summary["status"] == "completed"
+    assert run.summary["accuracy"] is not None
     assert set(run.summary["failures"]) | set(run.summary["missing_clients"]) == {"client-02"}
     assert "\x1b" not in capsys.readouterr().out
 

@@ -128,4 +128,5 @@ def test_the_default_folder_is_below_out(tmp_path: Path, monkeypatch: pytest.Mon
     settings = SMALL.replace(rounds=1)
     server_app(FakeGrid(app, SMALL.clients), Context(1, 1, {}, RecordDict(), settings.to_run_config() | {"out": ""}))
     (folder,) = (tmp_path / "out").iterdir()
-    assert folder.name.startswith("digits-full-") and (folder / "summary.json").is_file()
+    assert folder.name.startswith("digits-full-")
+    assert (folder / "summary.json").is_file()

@@ -79,7 +79,8 @@ def test_prometheus_reads_the_state_of_the_run(tmp_path: Path) -> None:
     assert read["pfedgp_replies_total", (("outcome", "failed"),)] == 1
     assert read["pfedgp_model_bytes_total", (("direction", "sent"),)] == 40
     assert read["pfedgp_recoveries_total", (("event", "jitter"),)] == 4
-    assert read["pfedgp_test_accuracy", ()] == 0.5 and read["pfedgp_client_ece", (("client", NAME),)] == 0.25
+    assert read["pfedgp_test_accuracy", ()] == 0.5
+    assert read["pfedgp_client_ece", (("client", NAME),)] == 0.25
     assert read["pfedgp_run_status", (("state", "completed"),)] == 1
     assert ("pfedgp_client_accuracy", (("client", "b"),)) not in read
     assert not any("gp_share" in name or "nll" in name for name, _ in read)
@@ -108,10 +109,14 @@ def scalars(folder: Path) -> dict[str, list[tuple[int, float]]]:
 def test_tensorboard_reads_rounds_and_results(tmp_path: Path) -> None:
     play(TensorBoardLog(tmp_path))
     read = scalars(tmp_path / "first")
-    assert read["train/loss"] == [(1, 0.5)] and read["validation/accuracy"] == [(2, 0.75)]
-    assert read["replies/ok"] == [(1, 1.0), (2, 2.0)] and read["replies/failed"] == [(1, 1.0), (2, 0.0)]
-    assert read["seconds/gp"] == [(1, 0.2), (2, 0.2)] and read["counters/jitter"][0] == (1, 2.0)
-    assert read["test/accuracy"] == [(2, 0.5)] and "test/seconds" not in read
+    assert read["train/loss"] == [(1, 0.5)]
+    assert read["validation/accuracy"] == [(2, 0.75)]
+    assert read["replies/ok"] == [(1, 1.0), (2, 2.0)]
+    assert read["replies/failed"] == [(1, 1.0), (2, 0.0)]
+    assert read["seconds/gp"] == [(1, 0.2), (2, 0.2)]
+    assert read["counters/jitter"][0] == (1, 2.0)
+    assert read["test/accuracy"] == [(2, 0.5)]
+    assert "test/seconds" not in read
 
 
 def test_a_missing_tensorboard_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +136,8 @@ def test_a_missing_tensorboard_is_one_sentence(monkeypatch: pytest.MonkeyPatch) 
 def test_outputs_leave_the_settings_and_are_texts(tmp_path: Path) -> None:
     flat: dict[str, Any] = {"rounds": 3, "out": "a", "prometheus": "b.prom"}
     outputs = Outputs.take(flat)
-    assert flat == {"rounds": 3} and outputs == Outputs("a", "", "b.prom")
+    assert flat == {"rounds": 3}
+    assert outputs == Outputs("a", "", "b.prom")
     assert Outputs.take(outputs.to_run_config()) == outputs
     with pytest.raises(ConfigError, match="tensorboard = 3 is not a text; give the path of a folder"):
         Outputs.take({"tensorboard": 3})
@@ -185,7 +191,8 @@ def test_a_run_feeds_them_all(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
     assert samples(prometheus)["pfedgp_test_accuracy", ()] == run.summary["accuracy"]
     losses = [(r["round"], pytest.approx(r["train_loss"])) for r in run.records]
     assert scalars(tensorboard / "run")["train/loss"] == losses
-    assert (run.path / "report.html").is_file() and not caplog.records
+    assert (run.path / "report.html").is_file()
+    assert not caplog.records
     assert not {"prometheus", "tensorboard"} & set(read_settings_file(run.path / "config.toml"))
 
 
@@ -197,7 +204,8 @@ def test_a_report_that_fails_costs_no_run(
 
     monkeypatch.setattr("server.report.html.writer.page", broken)
     run = federate(SMALL.replace(rounds=1), tmp_path / "run")
-    assert run.summary["status"] == "completed" and not (run.path / "report.html").exists()
+    assert run.summary["status"] == "completed"
+    assert not (run.path / "report.html").exists()
     assert "Without the HTML report from here on (ZeroDivisionError: no page)." in caplog.text
 
 

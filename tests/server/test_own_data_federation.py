@@ -19,7 +19,8 @@ def test_three_sites_of_three_kinds_learn_together(tmp_path: Path) -> None:
     # Each site has four classes, so chance is a quarter.
     assert run.summary["accuracy"] > 0.8
     _, meta = load_model(tmp_path / "run" / "final")
-    assert meta["class_names"] == [f"d{i}" for i in range(8)] and meta["input_shape"] == [1, 8, 8]
+    assert meta["class_names"] == [f"d{i}" for i in range(8)]
+    assert meta["input_shape"] == [1, 8, 8]
     assert meta["clients"] == ["ward-a", "ward-b", "ward-c"]
 
 
@@ -49,4 +50,5 @@ def test_a_regression_on_own_tables(tmp_path: Path) -> None:
         (tmp_path / f"{name}.csv").write_text("u,v,w,label\n" + "\n".join(lines) + "\n")
     settings = OWN.replace(task="regression", clients_per_round=2, min_clients=2)
     run = start(OwnGrid({n: tmp_path / f"{n}.csv" for n in "ab"}), settings, tmp_path / "run")
-    assert run.summary["status"] == "completed" and run.summary["rmse"] < 1.5
+    assert run.summary["status"] == "completed"
+    assert run.summary["rmse"] < 1.5

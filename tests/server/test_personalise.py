@@ -47,7 +47,8 @@ def test_sites_make_their_classifiers_from_the_best_model(
 ) -> None:
     caplog.set_level(logging.INFO, "pfedgp")
     run = start(grid_of(data, tmp_path), SETTINGS, tmp_path / "run")
-    assert run.summary["status"] == "completed" and run.summary["dataset"] == "own data"
+    assert run.summary["status"] == "completed"
+    assert run.summary["dataset"] == "own data"
     result = onboarded(run)
     assert (result["status"], result["onboarded"], result["failed"]) == ("completed", 2, 0)
     assert [row["client"] for row in result["sites"]] == ["ward-1", "ward-2"]
@@ -69,7 +70,8 @@ def test_a_site_that_cannot_is_a_warning(
     assert run.summary["status"] == "completed"
     failed, made = onboarded(run)["sites"]
     assert (failed["client"], failed["error"]) == ("ward-1", "the client process died")
-    assert made["client"] == "ward-2" and (tmp_path / "ward-2").is_dir()
+    assert made["client"] == "ward-2"
+    assert (tmp_path / "ward-2").is_dir()
     assert "ward-1: not onboarded, the client process died" in caplog.text
 
 
@@ -77,13 +79,15 @@ def test_without_any_folder_the_run_is_complete_all_the_same(
     data: dict[str, Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = start(grid_of(data, tmp_path, "ward-1", "ward-2"), SETTINGS, tmp_path / "run")
-    assert run.summary["status"] == "completed" and onboarded(run)["status"] == "failed"
+    assert run.summary["status"] == "completed"
+    assert onboarded(run)["status"] == "failed"
     assert "it takes no model" in caplog.text
 
 
 def test_it_can_be_turned_off_and_is_for_own_data_only(data: dict[str, Path], tmp_path: Path) -> None:
     run = start(grid_of(data, tmp_path), SETTINGS.replace(personalise=False), tmp_path / "run")
-    assert not (run.path / "onboarded.json").exists() and not (tmp_path / "ward-1").exists()
+    assert not (run.path / "onboarded.json").exists()
+    assert not (tmp_path / "ward-1").exists()
 
 
 def test_an_answer_that_cannot_be_read_costs_its_sender_alone(data: dict[str, Path], tmp_path: Path) -> None:
@@ -107,5 +111,6 @@ def test_an_answer_under_another_sites_name_is_refused(data: dict[str, Path], tm
 
     run = start(grid_of(data, tmp_path, tamper=pretends), SETTINGS, tmp_path / "run")
     made, failed = onboarded(run)["sites"]
-    assert made["client"] == "ward-1" and "error" not in made
+    assert made["client"] == "ward-1"
+    assert "error" not in made
     assert (failed["client"], failed["error"]) == ("ward-2", "its answer has the name of another site, 'ward-1'")

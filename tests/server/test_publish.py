@@ -103,8 +103,10 @@ def test_each_node_onboards_itself_and_bad_data_cost_one_site_only(
             continue
         assert set(reply.content) == {CONFIG}
         fields = json.loads(str(reply.content[CONFIG][ONBOARDED]))
-        assert list(reply.content[CONFIG]) == [ONBOARDED] and str(tmp_path) not in str(fields)
-        assert set(fields) == set(OnboardReply.__dataclass_fields__) and "w4" not in str(fields)
+        assert list(reply.content[CONFIG]) == [ONBOARDED]
+        assert str(tmp_path) not in str(fields)
+        assert set(fields) == set(OnboardReply.__dataclass_fields__)
+        assert "w4" not in str(fields)
 
 
 def test_a_site_that_is_there_is_refreshed_where_something_changed(best: Path, tmp_path: Path) -> None:
@@ -120,7 +122,8 @@ def test_a_site_that_is_there_is_refreshed_where_something_changed(best: Path, t
     assert outcome(best, "2") == "unchanged"
     assert (tmp_path / "site" / TENSORS).stat().st_mtime_ns == before
     save_digits(tmp_path / "a.npz", (3, 8, 9))
-    assert outcome(best, "3") == "refreshed" and len(SavedSite.load(tmp_path / "site").samples) == 36
+    assert outcome(best, "3") == "refreshed"
+    assert len(SavedSite.load(tmp_path / "site").samples) == 36
     other = save_digits_model(tmp_path / "other", seed=1)
     assert outcome(other, "4") == "refreshed"
     assert SavedSite.load(tmp_path / "site").model.settings.seed == 1
@@ -142,7 +145,9 @@ def test_nobody_to_onboard_fails_the_run(best: Path, tmp_path: Path, monkeypatch
     with pytest.raises(RunFailedError, match=r"No node connected within 0\.2 s"):
         published(grid_of(), best, tmp_path / "none", wait_timeout=0.2)
     result = result_in(tmp_path / "none")
-    assert result["status"] == "failed" and result["sites"] == [] and "wait-timeout" in result["reason"]
+    assert result["status"] == "failed"
+    assert result["sites"] == []
+    assert "wait-timeout" in result["reason"]
 
     monkeypatch.setattr(publish, "PATIENCE", 0.2)
     save_digits(tmp_path / "a.npz", (3, 8))
@@ -166,7 +171,8 @@ def test_nodes_that_connect_within_the_wait_are_served(best: Path, tmp_path: Pat
 
     grid.get_node_ids = late  # type: ignore[method-assign]
     result = published(grid, best, tmp_path / "out", min_results=2, wait_timeout=20.0)
-    assert [row["client"] for row in result["sites"]] == ["a", "b"] and len(looks) >= 3
+    assert [row["client"] for row in result["sites"]] == ["a", "b"]
+    assert len(looks) >= 3
 
 
 def test_a_silent_node_is_given_up(best: Path, tmp_path: Path) -> None:
@@ -179,7 +185,8 @@ def test_a_silent_node_is_given_up(best: Path, tmp_path: Path) -> None:
         return reply if len(answered) == 1 else None
 
     result = published(grid_of(*nodes, tamper=lose_second), best, tmp_path / "out", round_timeout=0.3)
-    assert result["onboarded"] == 1 and "no answer within 0.3 s" in [row.get("error") for row in result["sites"]]
+    assert result["onboarded"] == 1
+    assert "no answer within 0.3 s" in [row.get("error") for row in result["sites"]]
 
 
 @pytest.mark.parametrize("changed", [MODEL, MODEL_HASH])
@@ -189,7 +196,8 @@ def test_an_altered_model_is_refused_and_the_site_stays(changed: str, model: Tra
     before = hashlib.sha256((tmp_path / "s" / TENSORS).read_bytes()).digest()
     altered = str(publication(model)[changed]).translate(str.maketrans("0123456789", "1234567890"))
     reply = ask(model, node, {changed: altered})
-    assert reply.has_error() and (reply.error.code, reply.error.reason) == (2, "AlteredModelError")
+    assert reply.has_error()
+    assert (reply.error.code, reply.error.reason) == (2, "AlteredModelError")
     assert hashlib.sha256((tmp_path / "s" / TENSORS).read_bytes()).digest() == before
 
 
@@ -230,7 +238,8 @@ def test_an_altered_vector_is_refused(model: TrainedModel) -> None:
 )
 def test_mistakes_in_a_node_config_have_codes(node: dict, reason: str, model: TrainedModel, tmp_path: Path) -> None:
     reply = ask(model, {k: str(tmp_path / v) if k == "site" and v.strip() else v for k, v in node.items()})
-    assert reply.has_error() and reply.error.reason == reason
+    assert reply.has_error()
+    assert reply.error.reason == reason
 
 
 def test_a_folder_in_use_is_left_alone(best: Path, model: TrainedModel, tmp_path: Path) -> None:
@@ -238,7 +247,8 @@ def test_a_folder_in_use_is_left_alone(best: Path, model: TrainedModel, tmp_path
     (tmp_path / "used").mkdir()
     (tmp_path / "used/notes.txt").write_text("mine")
     reply = ask(model, {"data-path": str(data), "site": str(tmp_path / "used")})
-    assert reply.has_error() and reply.error.reason == "ArtefactError"
+    assert reply.has_error()
+    assert reply.error.reason == "ArtefactError"
     for out in (best.parent, tmp_path / "again"):
         out.mkdir(exist_ok=True)
         if out.name == "again":
@@ -273,7 +283,9 @@ def test_answers_that_cannot_be_true_are_refused(model: TrainedModel) -> None:
 
 def test_the_key_is_taken_out_of_the_run_config() -> None:
     flat: dict[str, Any] = {"publish": "run/best", "rounds": 3}
-    assert take_publish(flat) == "run/best" and flat == {"rounds": 3} and take_publish(flat) == ""
+    assert take_publish(flat) == "run/best"
+    assert flat == {"rounds": 3}
+    assert take_publish(flat) == ""
     with pytest.raises(ConfigError, match="not a text"):
         take_publish({"publish": 3})
 

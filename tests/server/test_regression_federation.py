@@ -52,7 +52,8 @@ def test_every_variant_is_better_than_the_clients_means(variant: str, objective:
     rounds = 30 if variant == "ip-compute" else 6
     run = federate(SMALL.replace(variant=variant, objective=objective, rounds=rounds), tmp_path / "run")
     summary = run.summary
-    assert summary["status"] == "completed" and summary["failed_replies"] == 0
+    assert summary["status"] == "completed"
+    assert summary["failed_replies"] == 0
     assert summary["rmse"] < 0.9 * summary["baseline_rmse"]
     assert summary["r2"] > 0.25 > summary["baseline_r2"]
     assert 0.8 < summary["coverage"] <= 1
@@ -61,10 +62,12 @@ def test_every_variant_is_better_than_the_clients_means(variant: str, objective:
 def test_it_leaves_all_artefacts(plain: Run) -> None:
     names = {path.name for path in plain.path.iterdir()}
     assert names >= {"config.toml", "metrics.jsonl", "best", "final", "clients.csv", "partition.json", "summary.json"}
-    assert names >= {"rmse.png", "coverage.png"} and not names & {"accuracy.png", "reliability.png", "error.log"}
+    assert names >= {"rmse.png", "coverage.png"}
+    assert not names & {"accuracy.png", "reliability.png", "error.log"}
     assert not {"accuracy", "ece", "brier", "mce", "validation_accuracy"} & set(plain.summary)
     vector, meta = load_model(plain.path / "best")
-    assert meta["class_names"] == [] and meta["settings"]["task"] == "regression"
+    assert meta["class_names"] == []
+    assert meta["settings"]["task"] == "regression"
     assert meta["validation_standard_rmse"] == plain.summary["validation_standard_rmse"]
     assert np.isfinite(vector).all()
 
@@ -100,9 +103,12 @@ def test_one_seed_gives_one_result_to_the_last_bit(plain: Run, tmp_path: Path) -
 def test_the_console_shows_errors_and_the_baseline(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     federate(SMALL.replace(rounds=1), tmp_path / "run")
     printed = capfd.readouterr().out
-    assert "data     diabetes, regression" in printed and "noise    variance 0.3 at first, learned" in printed
-    assert "val rmse 0." in printed and "clients' training means alone: rmse" in printed
-    assert "accuracy" not in printed and "sampler" not in printed
+    assert "data     diabetes, regression" in printed
+    assert "noise    variance 0.3 at first, learned" in printed
+    assert "val rmse 0." in printed
+    assert "clients' training means alone: rmse" in printed
+    assert "accuracy" not in printed
+    assert "sampler" not in printed
 
 
 def test_a_greeting_holds_no_targets(tmp_path: Path) -> None:
@@ -141,7 +147,9 @@ def test_a_client_with_one_sample_takes_part(tmp_path: Path) -> None:
     # 265 training samples: some of so many clients hold a single one, and no validation or test sample.
     settings = SMALL.replace(clients=200, clients_per_round=20, rounds=1, evaluate_every=1)
     summary = federate(settings, tmp_path / "run").summary
-    assert summary["status"] == "completed" and summary["test_samples"] == 88 and summary["failed_replies"] == 0
+    assert summary["status"] == "completed"
+    assert summary["test_samples"] == 88
+    assert summary["failed_replies"] == 0
 
 
 def test_a_mismatch_of_task_and_data_ends_before_the_first_round(
@@ -150,7 +158,9 @@ def test_a_mismatch_of_task_and_data_ends_before_the_first_round(
     for options in (["--dataset", "diabetes"], ["--set", "task=regression"]):
         assert main(["simulate", *options, "--out", str(tmp_path / "run")]) == 2
         error = capsys.readouterr().err
-        assert error.count("\n") == 1 and "does not go with dataset" in error and "set task = " in error
+        assert error.count("\n") == 1
+        assert "does not go with dataset" in error
+        assert "set task = " in error
     assert not (tmp_path / "run").exists()
     # A server that cannot load the data hears it from the clients.
     logging.getLogger("pfedgp.client").handlers.clear()

@@ -25,7 +25,8 @@ def test_the_engine_gives_the_same_bits_as_one_process(tmp_path: Path, capfd: py
     printed = capfd.readouterr().out
     assert dict(os.environ) == before
     engine, alone = Run(tmp_path / "ray"), federate(PATIENT, tmp_path / "alone")
-    assert summary == engine.summary and summary["status"] == "completed"
+    assert summary == engine.summary
+    assert summary["status"] == "completed"
     assert engine.lasting == alone.lasting
     assert engine.model("final").tobytes() == alone.model("final").tobytes()
     assert [line for line in printed.splitlines() if line.startswith("round 1/3")]
@@ -112,4 +113,5 @@ def test_the_command_ends_though_ray_waits_for_an_engine_that_did_not_start(tmp_
         _, said = process.communicate(timeout=120)
     finally:
         process.kill()
-    assert process.returncode == 1 and "no memory for the object store" in said.splitlines()[-1]
+    assert process.returncode == 1
+    assert "no memory for the object store" in said.splitlines()[-1]

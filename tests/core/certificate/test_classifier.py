@@ -27,7 +27,8 @@ def test_certificate_of_a_classifier() -> None:
     classifier, y = fitted(80, 3)
     certificate = certify_classifier(classifier, y, 10, 0.05)
     found = json.loads(json.dumps(certificate.to_dict(), allow_nan=False))
-    assert found["classes"] == [0, 1, 2] and found["n"] == 80
+    assert found["classes"] == [0, 1, 2]
+    assert found["n"] == 80
     assert found["gibbs"]["bound"] < found["wrong_probability"]["bound"]
     assert found["deployed"]["bound"] == min(1.0, 2 * found["wrong_probability"]["bound"])
     assert found["deployed"]["empirical"] == pytest.approx((classifier.predict(sample(80, 3)[0]) != y).mean())
@@ -38,7 +39,8 @@ def test_certificate_of_a_classifier() -> None:
     )
     assert certify_classifier(classifier, y, 10, 0.05).to_dict() == certificate.to_dict()
     free = certify_classifier(classifier, y, 10, 0.05, fixed_classes=[2, 0, 1])
-    assert free.tree.price_classes == 0.0 and free.tree.soft.bound < certificate.tree.soft.bound
+    assert free.tree.price_classes == 0.0
+    assert free.tree.soft.bound < certificate.tree.soft.bound
 
 
 def test_fitc_is_certified_with_its_own_prior() -> None:
@@ -121,11 +123,13 @@ def test_no_more_violations_than_delta(task: Any) -> None:
         assert outcome.violations(delta) <= delta + 3 * math.sqrt(delta * (1 - delta) / draws)
     bounds = np.array(outcome.bounds[0.05])
     if task.noise:
-        assert (bounds >= 0.5).all() and (np.array(outcome.bounds[0.01]) >= 0.5).all()
+        assert (bounds >= 0.5).all()
+        assert (np.array(outcome.bounds[0.01]) >= 0.5).all()
     if not task.noise and not task.flip:
         assert bounds[:, 0].mean() < 0.5
 
 
 def test_features_that_memorised_the_sample_are_why_a_participant_is_refused() -> None:
     outcome = simulate(TASKS[-1], 60, 10, chains=5, test_points=10, seed=7)
-    assert TASKS[-1].memorised and outcome.violations(0.05) == 1.0
+    assert TASKS[-1].memorised
+    assert outcome.violations(0.05) == 1.0

@@ -42,7 +42,8 @@ def test_prices_enter_the_bound() -> None:
         bound_tree(posterior, 10, 0.05), bound_tree(posterior, None, 0.05), bound_tree(posterior, None, 0.05, True)
     )  # fmt: skip
     assert paid.sign.bound > fixed_classes.sign.bound > nothing.sign.bound
-    assert paid.price_tree == pytest.approx(math.log(15)) and nothing.price_tree == 0.0
+    assert paid.price_tree == pytest.approx(math.log(15))
+    assert nothing.price_tree == 0.0
     assert paid.price_classes == pytest.approx(math.log(9 * 210))
     with pytest.raises(ConfigError, match="4 classes out of 3"):
         bound_tree(posterior, 3)

@@ -17,7 +17,8 @@ def test_cache_repairs_a_damaged_entry(tmp_path, caplog):
     cached_arrays("k", ("a", "b"), build, tmp_path)
     (tmp_path / "k" / "a.npy").write_bytes((tmp_path / "k" / "a.npy").read_bytes()[:200])
     again = cached_arrays("k", ("a", "b"), build, tmp_path)
-    assert np.array_equal(again["a"], np.arange(1000)) and "cannot be read" in caplog.text
+    assert np.array_equal(again["a"], np.arange(1000))
+    assert "cannot be read" in caplog.text
     assert isinstance(cached_arrays("k", ("a", "b"), lambda: pytest.fail("built again"), tmp_path)["a"], np.memmap)
     assert [p.name for p in tmp_path.iterdir()] == ["k"], "drafts are left behind"
 
@@ -38,7 +39,8 @@ def test_cache_with_many_writers(tmp_path):
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(results) == 6 and all(np.array_equal(r, np.arange(50_000)) for r in results)
+    assert len(results) == 6
+    assert all(np.array_equal(r, np.arange(50_000)) for r in results)
     assert [p.name for p in tmp_path.iterdir()] == ["k"]
 
 

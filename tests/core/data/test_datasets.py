@@ -27,14 +27,17 @@ def test_client_data():
     clients = [client_data(data, partition, i) for i in range(20)]
     assert sum(len(c.train) for c in clients) == 1078
     client = clients[7]
-    assert client.name == "client-07" and client.class_names == data.class_names
-    assert client.train.inputs.dtype == torch.float32 and client.train.labels.dtype == torch.int64
+    assert client.name == "client-07"
+    assert client.class_names == data.class_names
+    assert client.train.inputs.dtype == torch.float32
+    assert client.train.labels.dtype == torch.int64
     assert set(client.train.labels.tolist()) == set(partition.classes[7])
     rows = partition.indices["train"][7]
     wanted = (data.train.inputs[rows] / 255.0 - data.mean[0]) / data.std[0]
     np.testing.assert_allclose(client.train.inputs.numpy(), wanted, atol=1e-5)
     everything = torch.cat([c.train.inputs for c in clients])
-    assert abs(everything.mean()) < 1e-4 and abs(everything.std() - 1) < 1e-3
+    assert abs(everything.mean()) < 1e-4
+    assert abs(everything.std() - 1) < 1e-3
 
 
 def test_client_with_empty_test_split():
@@ -44,7 +47,8 @@ def test_client_with_empty_test_split():
         data.mean, data.std, data.input_shape,
     )  # fmt: skip
     client = client_data(few, k_class_partition(few.labels, 10, 20, 2, seed=0), 0)
-    assert client.test.inputs.shape == (0, 1, 8, 8) and len(client.test) == 0
+    assert client.test.inputs.shape == (0, 1, 8, 8)
+    assert len(client.test) == 0
 
 
 @pytest.mark.parametrize("index", [-1, 20])

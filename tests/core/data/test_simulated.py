@@ -27,13 +27,15 @@ def test_regression_data_are_shared_out_by_the_papers_fractions():
     partition = simulated_partition(DIABETES)
     low, high = fraction_bounds(6)
     shares = [each[0] for each in partition.fractions]
-    assert sum(shares) == pytest.approx(1) and low <= min(shares) < max(shares) <= high
+    assert sum(shares) == pytest.approx(1)
+    assert low <= min(shares) < max(shares) <= high
     for split, n in (("train", 265), ("validation", 89), ("test", 88)):
         assert np.array_equal(np.sort(np.concatenate(partition.indices[split])), np.arange(n))
     assert partition == simulated_partition(DIABETES.replace(classes_per_client=7))  # has no meaning here
     assert partition != simulated_partition(DIABETES.replace(seed=1))
     client = simulated_client(DIABETES, 2)
-    assert client.class_names == () and len(client.train) == len(partition.indices["train"][2])
+    assert client.class_names == ()
+    assert len(client.train) == len(partition.indices["train"][2])
 
 
 def test_clients_that_stay_out_have_no_part_in_the_normalisation():

@@ -33,7 +33,8 @@ def test_pooled_moments_are_those_of_the_pooled_inputs(kind: str) -> None:
 
 def test_a_constant_feature_has_the_raw_deviation_0_and_the_divisor_1() -> None:
     x = np.full((5, 1), 3.0, np.float32)
-    assert input_moments(x)[1].tolist() == [0.0] and input_statistics(x)[1].tolist() == [1.0]
+    assert input_moments(x)[1].tolist() == [0.0]
+    assert input_statistics(x)[1].tolist() == [1.0]
 
 
 def test_classes_are_united_in_numeric_order_where_all_are_numbers() -> None:
@@ -43,8 +44,11 @@ def test_classes_are_united_in_numeric_order_where_all_are_numbers() -> None:
 
 
 def test_settings_of_classes_and_shapes() -> None:
-    assert class_list(" ") == () and class_list("cat, dog") == ("cat", "dog")
-    assert parse_shape("") is None and parse_shape("3, 32,32") == (3, 32, 32) and parse_shape("20") == (20,)
+    assert class_list(" ") == ()
+    assert class_list("cat, dog") == ("cat", "dog")
+    assert parse_shape("") is None
+    assert parse_shape("3, 32,32") == (3, 32, 32)
+    assert parse_shape("20") == (20,)
     for wrong in ("a,,b", "a,b,a"):
         with pytest.raises(ConfigError, match="class-names"):
             class_list(wrong)

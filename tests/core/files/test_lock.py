@@ -52,7 +52,8 @@ def test_a_holder_that_is_not_known_has_other_words(tmp_path: Path) -> None:
 def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-c", HOLDS, str(tmp_path / "lock")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout and process.stdout.readline() == "held\n"
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
         held = is_locked(tmp_path / "lock")
         process.kill()
     assert (held, is_locked(tmp_path / "lock")) == (True, False)

@@ -103,7 +103,8 @@ def test_a_certain_probability_survives_a_ratio_that_rules_it_out():
     left, right = apply_class_ratio(
         torch.tensor([-math.inf]), torch.tensor([0.0]), *log_class_ratio(5, 0, 8, 3, smoothing=0.0)
     )
-    assert left.item() == -math.inf and right.item() == 0.0
+    assert left.item() == -math.inf
+    assert right.item() == 0.0
 
 
 def test_training_ratio_counts_inducing_inputs_only():

@@ -24,7 +24,8 @@ def test_chains_are_reproducible_and_independent():
     assert torch.equal(first.omega, again.omega)
     assert not torch.equal(first.omega, gibbs.run(model(), 6, 3, Stream(2, "chains")).omega)
     assert first.f.shape == first.omega.shape == (6, 12)
-    assert (first.omega > 0).all() and len(first.omega[:, 0].unique()) == 6
+    assert (first.omega > 0).all()
+    assert len(first.omega[:, 0].unique()) == 6
 
 
 def test_omega_follows_its_conditional_mean():
@@ -53,7 +54,8 @@ def test_a_broken_chain_is_redrawn_and_counted_and_the_rest_kept():
     broken = gibbs.run(OneBrokenChain(), 5, 4, Stream(3, "x"), counters)
     sound = gibbs.run(model(), 5, 4, Stream(3, "x"))
     assert counters["chain_redrawn"] == 4
-    assert torch.isfinite(broken.f).all() and torch.isfinite(broken.omega).all()
+    assert torch.isfinite(broken.f).all()
+    assert torch.isfinite(broken.omega).all()
     assert broken.f.shape == sound.f.shape
 
 

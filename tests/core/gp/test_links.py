@@ -20,7 +20,8 @@ def test_swapping_the_children_swaps_the_probabilities(link):
 @pytest.mark.parametrize("link", ["arith", "chain-geo", "paper-explog"])
 def test_sides_sum_to_one_and_stay_finite_in_the_tails(link):
     left, right = node_log_probabilities(MU, V, link)
-    assert torch.isfinite(left).all() and torch.isfinite(right).all()
+    assert torch.isfinite(left).all()
+    assert torch.isfinite(right).all()
     torch.testing.assert_close(left.exp() + right.exp(), torch.ones(4), atol=1e-5, rtol=0)
 
 

@@ -38,7 +38,8 @@ def test_values(name, dtype, rtol):
     X, Y = points(7, 3, 0, dtype), points(5, 3, 1, dtype)
     kernel = make_kernel(name, 2.5, 0.7)
     cross = kernel.cross(X, Y)
-    assert cross.shape == (7, 5) and cross.dtype == dtype
+    assert cross.shape == (7, 5)
+    assert cross.dtype == dtype
     np.testing.assert_allclose(
         cross, plain(name, X.double().numpy(), Y.double().numpy(), 2.5, 0.7), rtol=10 * rtol, atol=rtol
     )
@@ -121,7 +122,8 @@ def test_gradients_are_finite_for_duplicates(name, dtype):
     X = unit_sphere(points(6, 5, 11, dtype)).repeat(2, 1).requires_grad_()
     kernel = make_kernel(name, 8.0, 1.0)
     (kernel.gram(X, 1e-3).sum() + kernel.cross(X, X.detach()).sum()).backward()
-    assert X.grad.isfinite().all() and X.grad.abs().max() < 1e3
+    assert X.grad.isfinite().all()
+    assert X.grad.abs().max() < 1e3
 
 
 @ALL
@@ -140,15 +142,18 @@ def test_inputs_are_not_modified(name):
     before = X.clone(), Y.clone()
     kernel = make_kernel(name)
     kernel.cross(X, Y), kernel.gram(X, 1e-3)
-    assert torch.equal(X, before[0]) and torch.equal(Y, before[1])
+    assert torch.equal(X, before[0])
+    assert torch.equal(Y, before[1])
 
 
 @ALL
 def test_empty_sets(name):
     kernel = make_kernel(name)
     X, none = points(3, 2, 16), torch.empty(0, 2, dtype=torch.float64)
-    assert kernel.cross(X, none).shape == (3, 0) and kernel.cross(none, X).shape == (0, 3)
-    assert kernel.gram(none, 1e-3).shape == (0, 0) and kernel.diagonal(none).shape == (0,)
+    assert kernel.cross(X, none).shape == (3, 0)
+    assert kernel.cross(none, X).shape == (0, 3)
+    assert kernel.gram(none, 1e-3).shape == (0, 0)
+    assert kernel.diagonal(none).shape == (0,)
 
 
 @ALL

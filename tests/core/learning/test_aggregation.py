@@ -44,7 +44,8 @@ def test_sums_in_float64():
 def test_inputs_are_left_alone():
     vectors = [np.array([1.0, 2.0], dtype=np.float32), np.array([3.0, 4.0], dtype=np.float32)]
     average(vectors, [1, 3])
-    assert vectors[0].tolist() == [1, 2] and vectors[1].tolist() == [3, 4]
+    assert vectors[0].tolist() == [1, 2]
+    assert vectors[1].tolist() == [3, 4]
 
 
 @pytest.mark.parametrize(

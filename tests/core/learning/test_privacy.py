@@ -33,10 +33,13 @@ def vector(*values: float) -> np.ndarray:
 
 def test_noise_is_standard_normal_and_never_the_same() -> None:
     noise = secure_normal(200_001)
-    assert noise.shape == (200_001,) and noise.dtype == np.float64
+    assert noise.shape == (200_001,)
+    assert noise.dtype == np.float64
     # Bounds of more than six deviations of each statistic.
-    assert abs(noise.mean()) < 0.015 and abs(noise.std() - 1) < 0.01
-    assert abs((noise**3).mean()) < 0.04 and abs((noise**4).mean() - 3) < 0.15
+    assert abs(noise.mean()) < 0.015
+    assert abs(noise.std() - 1) < 0.01
+    assert abs((noise**3).mean()) < 0.04
+    assert abs((noise**4).mean() - 3) < 0.15
     assert kstest(noise, "norm").pvalue > 1e-9
     half = len(noise) // 2
     assert abs(np.corrcoef(noise[:half], noise[half : 2 * half])[0, 1]) < 0.02  # the two of a pair
@@ -48,14 +51,17 @@ def test_noise_is_standard_normal_and_never_the_same() -> None:
 def test_every_length_is_filled(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(privacy, "BLOCK", 4)
     noise = secure_normal(size)
-    assert noise.shape == (size,) and np.isfinite(noise).all() and len(set(noise)) == size
+    assert noise.shape == (size,)
+    assert np.isfinite(noise).all()
+    assert len(set(noise)) == size
 
 
 @pytest.mark.parametrize("byte", [b"\x00", b"\xff"])
 def test_the_ends_of_the_generator_are_finite(byte: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(privacy.os, "urandom", lambda n: byte * n)
     noise = secure_normal(4)
-    assert np.isfinite(noise).all() and np.abs(noise).max() < 9
+    assert np.isfinite(noise).all()
+    assert np.abs(noise).max() < 9
 
 
 @given(st.lists(st.tuples(ANY, ANY), min_size=1, max_size=9), st.floats(1e-3, 1e6))
@@ -78,7 +84,8 @@ def test_the_clip_keeps_the_direction() -> None:
 def test_a_zero_update_is_noised_like_any_other(size: int) -> None:
     sent = np.full(size, 0.5, dtype=np.float32)
     got = clipped_and_noised(sent, sent, 3.0, 6.0)
-    assert got.dtype == np.float32 and (got != sent).all()
+    assert got.dtype == np.float32
+    assert (got != sent).all()
     if size > 1:
         assert abs(np.std(got - sent) / 6.0 - 1) < 0.01
 
@@ -113,7 +120,8 @@ def test_results_do_not_leave_with_a_noised_update() -> None:
     settings = PRIVATE.replace(local_epochs=3)
     told, sent = private_update(settings, result, vector(0, 0), vector(1, 1))
     assert (told.status, told.loss, told.steps, told.counters) == ("ok", None, 3, {})
-    assert told.seconds == result.seconds and result.loss == 1.25
+    assert told.seconds == result.seconds
+    assert result.loss == 1.25
     assert not np.array_equal(sent, vector(1, 1))
 
 
@@ -133,7 +141,8 @@ def test_a_client_that_cannot_train_sends_no_update(status: str) -> None:
 def test_without_noise_nothing_changes() -> None:
     result, updated = UpdateResult("ok", 1.25, 2), vector(100)
     got = private_update(Settings(dp_clip=1.0), result, vector(0), updated)
-    assert got[0] is result and got[1] is updated
+    assert got[0] is result
+    assert got[1] is updated
 
 
 def exact_epsilon(distance: float, delta: float) -> float:
@@ -165,15 +174,18 @@ def test_epsilon_of_many_updates_agrees_with_another_accountant() -> None:
 
 def test_epsilon_grows_with_rounds_and_falls_with_noise() -> None:
     by_rounds = [spent(PRIVATE, rounds) for rounds in (0, 1, 2, 5, 60, 10_000)]
-    assert by_rounds[0] == 0.0 and by_rounds == sorted(set(by_rounds))
+    assert by_rounds[0] == 0.0
+    assert by_rounds == sorted(set(by_rounds))
     by_noise = [spent(Settings(dp_noise=noise), 10) for noise in (0.01, 0.5, 1.0, 4.0, 100.0)]
-    assert by_noise == sorted(set(by_noise), reverse=True) and math.isfinite(by_noise[0])
+    assert by_noise == sorted(set(by_noise), reverse=True)
+    assert math.isfinite(by_noise[0])
     assert spent(PRIVATE.replace(dp_clip=100.0), 5) == spent(PRIVATE, 5)
     assert spent(PRIVATE.replace(dp_delta=1e-9), 5) > spent(PRIVATE, 5)
 
 
 def test_without_noise_there_is_no_guarantee() -> None:
-    assert spent(Settings(), 1) == math.inf and spent(Settings(), 0) == 0.0
+    assert spent(Settings(), 1) == math.inf
+    assert spent(Settings(), 0) == 0.0
 
 
 def test_a_missing_accountant_is_named_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

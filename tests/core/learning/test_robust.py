@@ -44,7 +44,8 @@ def check_bounds(settings: Settings, case: tuple[list[np.ndarray], list[np.ndarr
     right, wrong, at = case
     result = together(settings, right[:at] + wrong + right[at:])
     assert result.dtype == np.float32
-    assert (np.min(right, axis=0) <= result).all() and (result <= np.max(right, axis=0)).all()
+    assert (np.min(right, axis=0) <= result).all()
+    assert (result <= np.max(right, axis=0)).all()
 
 
 @given(right_and_wrong(lambda n: (n - 1) // 2))
@@ -102,7 +103,8 @@ def test_sample_counts_decide_in_samples_only() -> None:
     ("share", "n", "count"), [(0.1, 5, 0), (0.2, 5, 1), (0.29, 100, 29), (0.49, 3, 1), (0.49, 2, 0), (0.3, 10, 3)]
 )
 def test_how_many_are_trimmed(share: float, n: int, count: int) -> None:
-    assert trim_count(share, n) == count and n - 2 * count >= 1
+    assert trim_count(share, n) == count
+    assert n - 2 * count >= 1
 
 
 def test_a_share_that_trims_nobody_is_refused() -> None:

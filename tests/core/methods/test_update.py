@@ -42,7 +42,8 @@ def test_same_stream_same_weights():
         shared = state()
         local_update(shared, split(), SETTINGS, Stream(seed, "train"))
         vectors.append(shared.to_vector())
-    assert (vectors[0] == vectors[1]).all() and (vectors[0] != vectors[2]).any()
+    assert (vectors[0] == vectors[1]).all()
+    assert (vectors[0] != vectors[2]).any()
 
 
 @pytest.mark.parametrize(
@@ -62,13 +63,15 @@ def test_client_without_test_data_gives_empty_sums():
     empty = TensorSplit(torch.zeros(0, 5), torch.zeros(0, dtype=torch.int64))
     for train, test in ((split(), empty), (empty, split())):
         sums = evaluate_client(state(), train, test, SETTINGS, Stream(0)).sums
-        assert sums.n == 0 and summarise(sums)["accuracy"] is None
+        assert sums.n == 0
+        assert summarise(sums)["accuracy"] is None
 
 
 def test_unseen_class_counts_as_an_error():
     train, test = split(k=2), split(k=3)
     sums = evaluate_client(state(), train, test, SETTINGS, Stream(0)).sums
-    assert sums.n == 30 and sums.correct <= 20
+    assert sums.n == 30
+    assert sums.correct <= 20
     assert np.isfinite(sums.nll_sum)
 
 

@@ -114,14 +114,17 @@ def test_the_prudent_temperature_is_that_of_the_pooled_predictions() -> None:
             assert found == by_definition(p, y)
             chosen.add(found)
             differs += found != lowest_ece(total.validation)
-    assert min(chosen) < 1 < max(chosen) and 1.0 in chosen and differs > 5
+    assert min(chosen) < 1 < max(chosen)
+    assert 1.0 in chosen
+    assert differs > 5
 
 
 def test_few_samples_without_a_mistake_do_not_make_it_certain() -> None:
     confidences = [0.7, 0.8, 0.9] * 24
     assert lowest_ece(temperature_sums(*binary(confidences, 0))) == 0.1
     found = prudent(confidences, 0)
-    assert found is not None and 0.1 < found < 1
+    assert found is not None
+    assert 0.1 < found < 1
     assert temperature_scale(binary(confidences, 0)[0], found).max(axis=1).mean() <= 73 / 74
     # The more of them there are, the nearer it comes to the smallest ECE.
     assert prudent(confidences * 100, 0) < found
@@ -160,7 +163,8 @@ def test_sites_with_one_class_have_no_say(wrong: int) -> None:
         others = temperature_sums(*binary([confidence] * 72, mistakes))
         both = [a + b for a, b in zip(others, single, strict=True)]
         alone = prudent_temperature([others])
-        assert alone != 1.0 and prudent_temperature([both]) == alone
+        assert alone != 1.0
+        assert prudent_temperature([both]) == alone
     few = [a + b for a, b in zip(temperature_sums(*binary([0.8] * 2, 2)), single, strict=True)]
     assert prudent_temperature([few]) == 1.0
 
@@ -169,9 +173,12 @@ def test_a_client_that_claims_many_samples_counts_as_much_as_the_median_one() ->
     honest = [temperature_sums(*binary([0.8] * n, 0)) for n in (40, 50)]
     flat = temperature_sums(*binary([0.8] * 60, 45))
     huge = [MetricSums.from_dict(scaled(at.to_dict(), 10**6)) for at in flat]
-    assert huge[0].n == 60 * 10**6 and prudent_temperature([huge]) == 1000.0
+    assert huge[0].n == 60 * 10**6
+    assert prudent_temperature([huge]) == 1000.0
     found = prudent_temperature([*honest, huge])
-    assert found == prudent_temperature([*honest, flat]) and found is not None and found < 1000
+    assert found == prudent_temperature([*honest, flat])
+    assert found is not None
+    assert found < 1000
     # Clients of one size have the temperature of the pooled data.
     equal = [temperature_sums(*binary([0.7, 0.8, 0.9] * 10, wrong)) for wrong in (0, 0, 3)]
     pooled = [sum(at, MetricSums.zero()) for at in zip(*equal, strict=True)]
@@ -184,7 +191,8 @@ def scaled(sums: dict, times: int) -> dict:
 
 def test_where_all_temperatures_are_equal_it_is_one() -> None:
     sums = temperature_sums(*binary([0.5] * 20, 10))
-    assert len({summarise(at)["ece"] for at in sums}) == 1 and lowest_ece(sums) == 0.1
+    assert len({summarise(at)["ece"] for at in sums}) == 1
+    assert lowest_ece(sums) == 0.1
     assert prudent_temperature([sums]) == 1.0
 
 
@@ -232,8 +240,11 @@ def test_missing_fields_are_refused(field: str) -> None:
 
 def test_sums_must_fit_the_client() -> None:
     sums = sums_of(1)  # 40 validation and 43 test samples of 4 classes
-    assert sums.fits(43, 40, 4) and sums.fits(43, 100, 10)
-    assert not sums.fits(42, 40, 4) and not sums.fits(43, 39, 4) and not sums.fits(43, 40, 3)
+    assert sums.fits(43, 40, 4)
+    assert sums.fits(43, 100, 10)
+    assert not sums.fits(42, 40, 4)
+    assert not sums.fits(43, 39, 4)
+    assert not sums.fits(43, 40, 3)
 
 
 SMALL = Settings(gp=GPSettings(predict_chains=4, sweeps=3))
@@ -253,8 +264,10 @@ def evaluated(settings: Settings, validation: TensorSplit | None, test_labels: l
 def test_a_client_measures_both_splits_with_one_classifier() -> None:
     validation = client([3, 7, 3], 2)
     plain, extra = evaluated(SMALL, None), evaluated(SMALL, validation)
-    assert plain.calibration is None and plain.sums == extra.sums
-    assert extra.calibration is not None and extra.calibration.fits(5, 3, 8)
+    assert plain.calibration is None
+    assert plain.sums == extra.sums
+    assert extra.calibration is not None
+    assert extra.calibration.fits(5, 3, 8)
     assert {true for true, _, _ in extra.calibration.confusion} == {3, 7}
     # The very classifier that is tested: the validation sums are those of testing on the validation data.
     state = SharedState.initial(SMALL, (6,), 8)

@@ -92,13 +92,17 @@ def test_ties_go_to_the_lowest_column():
 
 def test_confident_and_wrong():
     summary = summarise(metric_sums([[1.0, 0.0]], [1]))
-    assert summary["accuracy"] == 0 and summary["ece"] == 1 and summary["mce"] == 1 and summary["brier"] == 2
+    assert summary["accuracy"] == 0
+    assert summary["ece"] == 1
+    assert summary["mce"] == 1
+    assert summary["brier"] == 2
     assert summary["nll"] == pytest.approx(-np.log(1e-12))
 
 
 def test_a_class_outside_the_columns_is_an_error():
     summary = summarise(metric_sums([[0.7, 0.3]], [-1]))
-    assert summary["accuracy"] == 0 and summary["n"] == 1
+    assert summary["accuracy"] == 0
+    assert summary["n"] == 1
     assert summary["brier"] == pytest.approx(1 + 0.49 + 0.09)
     assert summary["nll"] == pytest.approx(-np.log(1e-12))
     assert summary["ece"] == pytest.approx(0.7)
@@ -117,7 +121,8 @@ def test_no_sample_is_none_and_never_nan():
     ):
         summary = summarise(sums)
         assert summary.pop("n") == 0
-        assert set(summary) == {"accuracy", "nll", "brier", "ece", "mce"} and set(summary.values()) == {None}
+        assert set(summary) == {"accuracy", "nll", "brier", "ece", "mce"}
+        assert set(summary.values()) == {None}
     assert MetricSums() == MetricSums.zero()
     assert calibration_curve(MetricSums()).accuracy == [None] * 15
 
@@ -139,7 +144,9 @@ def test_metrics_are_in_range_and_sums_survive_json(given_predictions):
     assert MetricSums.from_dict(json.loads(json.dumps(sums.to_dict()))) == sums
     summary = summarise(sums)
     if summary["n"]:
-        assert 0 <= summary["accuracy"] <= 1 and 0 <= summary["brier"] <= 2 and summary["nll"] >= 0
+        assert 0 <= summary["accuracy"] <= 1
+        assert 0 <= summary["brier"] <= 2
+        assert summary["nll"] >= 0
         assert 0 <= summary["ece"] <= summary["mce"] + 1e-12 <= 1 + 1e-9
 
 
@@ -216,7 +223,8 @@ def test_temperature():
     np.testing.assert_allclose(temperature_scale(p, 1.0), p, atol=1e-15)
     hot, cold = temperature_scale(p, 1000.0), temperature_scale(p, 0.1)
     np.testing.assert_allclose(hot.sum(axis=1), 1.0)
-    assert hot[0].max() < 0.34 and cold[0, 0] > 0.99
+    assert hot[0].max() < 0.34
+    assert cold[0, 0] > 0.99
     assert hot[1].tolist() == [1.0, 0.0, 0.0]
     np.testing.assert_allclose(temperature_scale(p, 0.5)[0], p[0] ** 2 / (p[0] ** 2).sum())
     assert temperature_scale(np.zeros((0, 3)), 2.0).shape == (0, 3)

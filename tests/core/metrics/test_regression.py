@@ -65,7 +65,8 @@ def test_no_sample_and_no_spread_give_none_not_nan():
     one = summarise(regression_sums([1.0], [1.0], [2.0], 0.0, 1.0))
     equal = summarise(regression_sums([1.0, 3.0], [1.0, 1.0], [0.1, 0.1], 0.0, 1.0))
     for got in (one, equal):
-        assert got["r2"] is got["baseline_r2"] is None and got["rmse"] > 0
+        assert got["r2"] is got["baseline_r2"] is None
+        assert got["rmse"] > 0
 
 
 @pytest.mark.parametrize(

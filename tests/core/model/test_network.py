@@ -37,7 +37,8 @@ def test_lenet_is_sized_to_its_input(shape, kernel, flat):
 @pytest.mark.parametrize("width", [4, 8, 13, 16, 23, 32])
 def test_lenet_takes_any_size(height, width):
     features = LeNet((2, height, width), 11)(images(3, (2, height, width)))
-    assert features.shape == (3, 11) and features.isfinite().all()
+    assert features.shape == (3, 11)
+    assert features.isfinite().all()
 
 
 @pytest.mark.parametrize("shape", [(1, 3, 8), (1, 8, 2), (3, 1, 1), (32, 32), (5,), (1, 3, 32, 32)])
@@ -102,7 +103,8 @@ def test_initial_parameters_come_from_the_generator(name):
     torch.manual_seed(2)
     assert torch.equal(first, vector(0))
     assert not torch.equal(first, vector(1))
-    assert first.dtype == torch.float32 and first.isfinite().all()
+    assert first.dtype == torch.float32
+    assert first.isfinite().all()
 
 
 def test_generator_advances_and_the_default_is_seed_0():
@@ -117,7 +119,8 @@ def test_initialisation_is_the_usual_one():
     network = build_network("lenet", (3, 32, 32), generator=generator(4))
     for layer, fan_in in ((network.conv1, 75), (network.conv2, 400), (network.linear1, 800), (network.linear2, 120)):
         bound = fan_in**-0.5
-        assert 0.97 * bound < layer.weight.abs().max() <= bound and layer.bias.abs().max() <= bound
+        assert 0.97 * bound < layer.weight.abs().max() <= bound
+        assert layer.bias.abs().max() <= bound
         assert abs(layer.weight.std() / bound - 3**-0.5) < 0.05
 
 

@@ -16,8 +16,10 @@ def state(seed=0):
 def test_round_trip_is_exact():
     first, second = state(0), state(1)
     vector = first.to_vector()
-    assert vector.dtype == np.float32 and vector.shape == (first.size,)
-    assert (vector != second.to_vector()).any() and (vector == state(0).to_vector()).all()
+    assert vector.dtype == np.float32
+    assert vector.shape == (first.size,)
+    assert (vector != second.to_vector()).any()
+    assert (vector == state(0).to_vector()).all()
     second.load_vector(vector)
     inputs = torch.randn(3, 1, 8, 8)
     assert torch.equal(first.network(inputs), second.network(inputs))

@@ -32,7 +32,8 @@ def test_deep_networks_have_no_statistics(name):
     state = torch.get_rng_state()
     features = network(inputs)
     assert torch.equal(state, torch.get_rng_state())  # no dropout
-    assert features.shape == (6, 512) and feature_width(network, (3, 32, 32)) == 512
+    assert features.shape == (6, 512)
+    assert feature_width(network, (3, 32, 32)) == 512
     torch.testing.assert_close(features[1:2], network(inputs[1:2]), rtol=1e-3, atol=1e-4)
 
 
@@ -46,7 +47,9 @@ def test_deep_networks_start_well_scaled(name, seed):
     assert (features - features.mean(0)).detach().std() > 0.01  # inputs stay apart
     features.square().sum(1).mean().backward()
     norms = torch.stack([p.grad.norm() for p in network.parameters()])
-    assert norms.isfinite().all() and norms.min() > 1e-4 and norms.max() < 1e4
+    assert norms.isfinite().all()
+    assert norms.min() > 1e-4
+    assert norms.max() < 1e4
 
 
 @DEEP
@@ -91,4 +94,5 @@ def test_torchvision_is_loaded_late_and_its_absence_explained():
             print(error)
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True)
-    assert "network = 'resnet18' cannot be built" in done.stdout and "torchvision" in done.stdout
+    assert "network = 'resnet18' cannot be built" in done.stdout
+    assert "torchvision" in done.stdout

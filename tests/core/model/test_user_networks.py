@@ -64,7 +64,8 @@ def user_package(tmp_path, monkeypatch):
 def test_import_path(user_package):
     state = torch.get_rng_state()
     network = build_network("user_networks:good", (5,), 9, generator(1))
-    assert network.training and network[2].num_batches_tracked == 0  # the trial leaves no trace
+    assert network.training
+    assert network[2].num_batches_tracked == 0
     assert feature_width(network, (5,)) == 9
     assert torch.equal(network[1].weight, build_network("user_networks:good", (5,), 9, generator(1))[1].weight)
     build_network("user_networks:seeds_itself", (5,), 9)
@@ -91,7 +92,8 @@ def test_import_path(user_package):
 def test_mistakes_of_the_user_are_named(user_package, name, message):
     with pytest.raises(ConfigError, match=message) as caught:
         build_network(name, (5,), 9)
-    assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).endswith(".")
 
 
 def test_register_network(register):

@@ -40,9 +40,11 @@ def test_repairs_only_the_members_that_failed():
     L = safe_cholesky(A, counters)
     assert torch.equal(A, before)
     assert counters == {"cholesky_jitter": 2}
-    assert torch.equal(L[0, 0], torch.linalg.cholesky(good[0])) and torch.equal(L[1, 0], torch.linalg.cholesky(good[1]))
+    assert torch.equal(L[0, 0], torch.linalg.cholesky(good[0]))
+    assert torch.equal(L[1, 0], torch.linalg.cholesky(good[1]))
     shift = (L @ L.mT - A).diagonal(dim1=-2, dim2=-1)
-    assert 0 < shift[0, 1].max() < 2e-5 and 0 < shift[1, 1].max() < 8e-5  # relative to the member's own diagonal
+    assert 0 < shift[0, 1].max() < 2e-5
+    assert 0 < shift[1, 1].max() < 8e-5
 
 
 def test_works_without_counters():
@@ -140,7 +142,8 @@ def test_repairs_on_cuda():
     counters = Counter()
     A = torch.stack([torch.eye(6), singular(6)]).cuda()
     L = safe_cholesky(A, counters)
-    assert L.isfinite().all() and counters == {"cholesky_jitter": 1}
+    assert L.isfinite().all()
+    assert counters == {"cholesky_jitter": 1}
     A[0, 2, 1] = float("nan")
     with pytest.raises(NonFiniteError):
         safe_cholesky(A)

@@ -34,7 +34,8 @@ def test_mean_and_variance(sample, z):
     n = 200_000
     draws = sample(torch.full((n,), z), seed=3).double()
     mean, variance = float(pg_mean(torch.tensor(z).double())), float(pg_variance(torch.tensor(z).double()))
-    assert draws.min() > 0 and draws.isfinite().all()
+    assert draws.min() > 0
+    assert draws.isfinite().all()
     assert abs(draws.mean() - mean) < 4.5 * (variance / n) ** 0.5
     assert abs(draws.var() / variance - 1) < 0.025
 
@@ -119,7 +120,9 @@ def test_leaves_global_generators_alone(sample):
 def test_keeps_shape_and_dtype(sample, dtype, shape):
     for z in (torch.ones(shape, dtype=dtype), torch.full(shape, 40.0, dtype=dtype)):
         draws = sample(z)
-        assert draws.shape == z.shape and draws.dtype == z.dtype and bool((draws > 0).all())
+        assert draws.shape == z.shape
+        assert draws.dtype == z.dtype
+        assert bool((draws > 0).all())
 
 
 @SAMPLERS
@@ -127,7 +130,8 @@ def test_takes_strided_and_learning_tensors_and_keeps_them(sample):
     z = torch.linspace(-40, 40, 60).reshape(6, 10).requires_grad_()
     before = z.detach().clone()
     draws = sample(z.T[::2])
-    assert draws.shape == (5, 6) and not draws.requires_grad
+    assert draws.shape == (5, 6)
+    assert not draws.requires_grad
     assert torch.equal(draws, sample(z.T[::2].detach().contiguous()))
     assert torch.equal(z, before)
 

@@ -70,7 +70,8 @@ def test_more_nodes_are_more_accurate():
     mu, v = torch.tensor(1.0).double(), torch.tensor(8.0).double()
     errors = [abs(float(log_sigmoid_expectation(mu, v, n)[0].exp()) - wanted) for n in (8, 16, 32, 64)]
     assert errors == sorted(errors, reverse=True)
-    assert errors[2] < 1e-5 and errors[3] < 1e-7
+    assert errors[2] < 1e-5
+    assert errors[3] < 1e-7
 
 
 def test_explog_expectation():
@@ -109,7 +110,8 @@ def test_probabilities_sum_to_one_and_never_exceed_it():
     mu = torch.linspace(-40, 40, 4001)
     for v in (0.0, 0.5, 8.0, 300.0):
         left, right = log_sigmoid_expectation(mu, torch.full_like(mu, v))
-        assert left.max() <= 0 and right.max() <= 0
+        assert left.max() <= 0
+        assert right.max() <= 0
         assert (left.exp() + right.exp() - 1).abs().max() < 3e-7
 
 
@@ -119,9 +121,11 @@ def test_large_variance():
     v = torch.tensor([1e4] * 5, requires_grad=True)
     for function in (log_sigmoid_expectation, expected_log_sigmoid):
         left, right = function(mu, v)
-        assert left.isfinite().all() and right.isfinite().all()
+        assert left.isfinite().all()
+        assert right.isfinite().all()
         (left + right).sum().backward()
-        assert mu.grad.isfinite().all() and v.grad.isfinite().all()
+        assert mu.grad.isfinite().all()
+        assert v.grad.isfinite().all()
     assert_allclose(log_sigmoid_expectation(mu, v)[0][0].item(), np.log(0.5), rtol=1e-6)
 
 
@@ -139,7 +143,8 @@ def test_variance_is_clamped(function):
 @pytest.mark.parametrize("function", [log_sigmoid_expectation, expected_log_sigmoid])
 def test_nan_stays_visible(function):
     left, right = function(torch.tensor([float("nan"), 0.0]), torch.tensor([1.0, float("nan")]))
-    assert left.isnan().all() and right.isnan().all()
+    assert left.isnan().all()
+    assert right.isnan().all()
 
 
 @pytest.mark.parametrize("function", [log_sigmoid_expectation, expected_log_sigmoid])
@@ -179,7 +184,8 @@ def test_gradient_equals_that_of_the_plain_formula_in_float32():
 
 def test_no_gradient_is_kept_where_none_is_asked():
     left, right = log_sigmoid_expectation(torch.zeros(3), torch.ones(3))
-    assert not left.requires_grad and not right.requires_grad
+    assert not left.requires_grad
+    assert not right.requires_grad
 
 
 @settings(max_examples=80, deadline=None)
@@ -188,8 +194,11 @@ def test_any_mean_and_variance(mu, v):
     mean, variance = torch.tensor([mu], requires_grad=True), torch.tensor([v], requires_grad=True)
     left, right = log_sigmoid_expectation(mean, variance)
     explog_left, explog_right = expected_log_sigmoid(mean, variance)
-    assert left <= 0 and right <= 0
+    assert left <= 0
+    assert right <= 0
     slack = 1e-5 * (1 + abs(mu))
-    assert explog_left <= left + slack and explog_right <= right + slack  # Jensen
+    assert explog_left <= left + slack
+    assert explog_right <= right + slack
     (left + right).backward()
-    assert mean.grad.isfinite().all() and variance.grad.isfinite().all()
+    assert mean.grad.isfinite().all()
+    assert variance.grad.isfinite().all()

@@ -76,7 +76,8 @@ def test_streams_are_uncorrelated():
     draws = np.stack([Stream(0, "client", i).normal(2000).numpy() for i in range(40)])
     correlation = np.corrcoef(draws) - np.eye(40)
     assert np.abs(correlation).max() < 4.5 / 2000**0.5
-    assert abs(draws.mean()) < 0.02 and abs(draws.std() - 1) < 0.02
+    assert abs(draws.mean()) < 0.02
+    assert abs(draws.std() - 1) < 0.02
 
 
 def test_global_generators_neither_matter_nor_move():
@@ -87,7 +88,8 @@ def test_global_generators_neither_matter_nor_move():
     stream = Stream(0, "x")
     stream.normal(5), stream.permutation(5), stream.polya_gamma(torch.zeros(5)), stream.numpy.random()
     torch.rand(1, generator=stream.torch_generator)
-    assert torch.equal(states[0], torch.get_rng_state()) and np.array_equal(states[1], np.random.get_state()[1])
+    assert torch.equal(states[0], torch.get_rng_state())
+    assert np.array_equal(states[1], np.random.get_state()[1])
     np.random.seed(2)
     torch.manual_seed(2)
     assert torch.equal(first, Stream(0, "x").normal(5))
@@ -97,7 +99,9 @@ def test_global_generators_neither_matter_nor_move():
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 3, 4)])
 def test_normal(dtype, shape):
     draws = Stream(0).normal(*shape, dtype=dtype)
-    assert draws.shape == shape and draws.dtype == dtype and draws.device.type == "cpu"
+    assert draws.shape == shape
+    assert draws.dtype == dtype
+    assert draws.device.type == "cpu"
 
 
 def test_permutation():
@@ -125,5 +129,6 @@ def test_on_cuda():
         lambda stream: stream.polya_gamma(torch.ones(9, device="cuda")),
     ):
         first, second = (draw(Stream(0, "x", device="cuda")) for _ in range(2))
-        assert first.is_cuda and torch.equal(first, second)
+        assert first.is_cuda
+        assert torch.equal(first, second)
     assert Stream(0, device="cuda").polya_gamma(torch.tensor([float("nan")], device="cuda")).isnan().all()

@@ -55,9 +55,11 @@ def test_learns_a_smooth_function_in_its_own_units():
         features, targets
     )
     mean, deviation = regressor.predict(new, return_std=True)
-    assert mean.shape == deviation.shape == (200,) and mean.dtype == np.float64
+    assert mean.shape == deviation.shape == (200,)
+    assert mean.dtype == np.float64
     assert np.sqrt(np.mean((mean - wanted) ** 2)) < 4.0  # the noise of one target
-    assert (deviation > 3.0).all() and (deviation < 8.0).all()  # that noise, and what 80 points leave open
+    assert (deviation > 3.0).all()
+    assert (deviation < 8.0).all()
     assert np.array_equal(mean, regressor.predict(new))
 
 
@@ -89,7 +91,8 @@ def test_equal_targets_and_one_sample(variant):
         regressor = PersonalRegressor(settings, head).fit(np.random.default_rng(0).normal(size=(n, 8)), np.full(n, 7.5))
         mean, deviation = regressor.predict(np.random.default_rng(1).normal(size=(5, 8)), return_std=True)
         np.testing.assert_allclose(mean, 7.5, atol=1e-9)
-        assert np.isfinite(deviation).all() and (deviation > 0).all()
+        assert np.isfinite(deviation).all()
+        assert (deviation > 0).all()
 
 
 def test_bad_data_are_refused():
@@ -139,7 +142,8 @@ def test_updates_improve_loss_and_predictions(variant, objective):
     result = evaluate_client(shared, data, test, settings, Stream(0))
     after = summarise(result.sums)
     assert np.mean(losses[-5:]) < np.mean(losses[:5])
-    assert after["rmse"] < before["rmse"] and after["nll"] < before["nll"]
+    assert after["rmse"] < before["rmse"]
+    assert after["nll"] < before["nll"]
     assert after["r2"] > 0.5 > after["baseline_r2"]
     assert set(result.seconds) == {"network", "gp"}
 
@@ -195,11 +199,13 @@ def test_same_stream_same_weights():
         shared = state()
         local_update(shared, split(), SETTINGS, Stream(seed, "train"))
         vectors.append(shared.to_vector())
-    assert (vectors[0] == vectors[1]).all() and (vectors[0] != vectors[2]).any()
+    assert (vectors[0] == vectors[1]).all()
+    assert (vectors[0] != vectors[2]).any()
 
 
 def test_the_test_targets_do_not_enter_the_standardiser():
     shared, train, test = state(), split(), split(seed=1)
     far = TensorSplit(test.inputs, test.labels + 1000.0)
     near, off = (evaluate_client(shared, train, t, SETTINGS, Stream(0)).sums for t in (test, far))
-    assert off.absolute_error / off.n == pytest.approx(1000.0, rel=0.1) and near.absolute_error / near.n < 20
+    assert off.absolute_error / off.n == pytest.approx(1000.0, rel=0.1)
+    assert near.absolute_error / near.n < 20

@@ -93,7 +93,8 @@ def test_order_of_arrival_changes_no_bit(tmp_path: Path) -> None:
     parts = [Split(whole.inputs[rows], whole.labels[rows]) for rows in (order[:20], order[20:])]
     at_once = SiteSamples.compute(whole, model)
     in_turn = SiteSamples.compute(parts[0], model).union(SiteSamples.compute(parts[1], model))
-    assert at_once.sha256 == in_turn.sha256 and at_once.repeated() == 0
+    assert at_once.sha256 == in_turn.sha256
+    assert at_once.repeated() == 0
     for name, samples in (("a", at_once), ("b", in_turn)):
         SavedSite.fit("ward", model, samples).save(tmp_path / name)
     for file in (TENSORS, DESCRIPTION):
@@ -144,7 +145,8 @@ def test_sites_of_former_versions_have_temperature_one(tmp_path: Path, monkeypat
 def test_a_single_class_works(tmp_path: Path) -> None:
     site_of(held=(2,)).save(tmp_path / "ward")
     site = SavedSite.load(tmp_path / "ward")
-    assert site.class_names == ("cat",) and (site.predict_proba(data(3).inputs) == 1).all()
+    assert site.class_names == ("cat",)
+    assert (site.predict_proba(data(3).inputs) == 1).all()
     with pytest.raises(DataError, match="takes"):
         site.predict(np.zeros((2, 4), np.float32))
 
@@ -246,8 +248,10 @@ def test_folders_are_not_taken_over(tmp_path: Path) -> None:
         write_folder(tmp_path / "a" / "x", {"y": b"2"}, replace=True)
     (tmp_path / "link").symlink_to(tmp_path / "a")
     write_folder(tmp_path / "link", {"x": b"2"}, replace=True)
-    assert (tmp_path / "link").is_symlink() and (tmp_path / "a" / "x").read_bytes() == b"2"
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "a" / "x").read_bytes() == b"2"
     # A power failure between the two renames of a replacement.
     os.rename(tmp_path / "a", tmp_path / ".a.former")
     recover_folder(tmp_path / "a")
-    assert (tmp_path / "a" / "x").read_bytes() == b"2" and not (tmp_path / ".a.former").exists()
+    assert (tmp_path / "a" / "x").read_bytes() == b"2"
+    assert not (tmp_path / ".a.former").exists()

@@ -28,7 +28,8 @@ def test_learns_and_returns_probabilities():
     features, labels = blobs(k=4, each=40)
     classifier = fitted(features[:80], labels[:80], Settings())
     probabilities = classifier.predict_proba(features[80:])
-    assert probabilities.shape == (80, 4) and probabilities.dtype == np.float64
+    assert probabilities.shape == (80, 4)
+    assert probabilities.dtype == np.float64
     np.testing.assert_allclose(probabilities.sum(1), 1)
     assert (classifier.predict(features[80:]) == labels[80:]).mean() > 0.95
 

@@ -30,7 +30,8 @@ def test_split_of_few_classes_is_the_best_of_all(k, seed):
         for rest in itertools.product((True, False), repeat=k - 1)
         if not all(rest)
     )
-    assert left[0] and not left.all()
+    assert left[0]
+    assert not left.all()
     assert within(points, left) == pytest.approx(best, rel=1e-9)
 
 
@@ -38,7 +39,8 @@ def test_many_classes_are_split_where_they_separate():
     centres = np.repeat(np.array([[0.0, 0.0], [9.0, 9.0]]), 20, axis=0)
     points = centres + np.random.default_rng(1).normal(size=(40, 2))
     left = two_means(points, rng())
-    assert left[:20].all() and not left[20:].any()
+    assert left[:20].all()
+    assert not left[20:].any()
 
 
 @pytest.mark.parametrize("k", [2, 3, 10, 30])
@@ -53,9 +55,11 @@ def test_identical_prototypes_end_in_a_tree(k):
 def test_tree_holds_every_class_once_a_level(k, seed):
     classes = sorted(np.random.default_rng(seed).choice(1000, size=k, replace=False).tolist())
     tree = build_tree(np.random.default_rng(seed).normal(size=(k, 5)), classes, rng())
-    assert tree.classes == tuple(classes) and len(tree.nodes) == k - 1
+    assert tree.classes == tuple(classes)
+    assert len(tree.nodes) == k - 1
     for node in tree.nodes:
-        assert min(node.left) < min(node.right) and not set(node.left) & set(node.right)
+        assert min(node.left) < min(node.right)
+        assert not set(node.left) & set(node.right)
     if k > 1:
         assert sorted(tree.nodes[0].left + tree.nodes[0].right) == classes
 

@@ -61,7 +61,9 @@ def test_classifier_knows_what_it_does_not_know(link: str) -> None:
     far = classifier.predict_with_uncertainty(-torch.eye(6)[3:4] - 1e-3)
     np.testing.assert_array_equal(seen.probabilities, classifier.predict_proba(features))
     for part in (seen, far):
-        assert (part.epistemic >= 0).all() and (part.aleatoric >= 0).all() and (part.entropy <= np.log(3) + 1e-9).all()
+        assert (part.epistemic >= 0).all()
+        assert (part.aleatoric >= 0).all()
+        assert (part.entropy <= np.log(3) + 1e-9).all()
         np.testing.assert_allclose(part.entropy, part.aleatoric + part.epistemic)
     np.testing.assert_allclose(seen.entropy, entropy(seen.probabilities), atol=1e-6)
     assert far.epistemic[0] > 2 * seen.epistemic.max()

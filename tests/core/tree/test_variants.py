@@ -97,7 +97,8 @@ def test_every_combination_takes_a_finite_step(variant, objective, kernel):
     features, labels = data(dtype=torch.float32)
     assert local_update(shared, TensorSplit(features, labels), settings, Stream(0)).status == "ok"
     after = shared.to_vector()
-    assert np.isfinite(after).all() and (after != before).any()
+    assert np.isfinite(after).all()
+    assert (after != before).any()
     if variant != "full":
         # The class that this client lacks (3) is touched by weight decay only.
         moved = shared.inducing.detach() - SharedState.initial(settings, (5,), 4).inducing.detach()
@@ -112,7 +113,8 @@ def test_classes_without_data_are_represented_by_their_inducing_inputs(variant):
     settings = Settings(variant=variant, classes="all", gp=GPSettings(predict_chains=100))
     classifier = PersonalClassifier(settings, Stream(0), inducing).fit(features[seen], labels[seen])
     probabilities = classifier.predict_proba(features)
-    assert classifier.classes_.tolist() == [0, 1, 2] and probabilities.shape == (60, 3)
+    assert classifier.classes_.tolist() == [0, 1, 2]
+    assert probabilities.shape == (60, 3)
     np.testing.assert_allclose(probabilities.sum(1), 1)
     unseen = probabilities[(labels == 2).numpy(), 2].mean()
     assert unseen > 3 * probabilities[(labels != 2).numpy(), 2].mean()

@@ -74,7 +74,8 @@ def test_what_is_no_onboarding_answer_is_malformed(text: str, model: TrainedMode
 
 def test_a_plain_onboarding_answer_comes_back(model: TrainedModel) -> None:
     answer = OnboardReply.from_wire({ONBOARDED: json.dumps(onboarding(model))}, {}, model)
-    assert answer.name == "ward-x" and answer.samples == 5
+    assert answer.name == "ward-x"
+    assert answer.samples == 5
 
 
 @pytest.mark.parametrize(
@@ -210,7 +211,8 @@ def test_updates_with_names_and_numbers_beyond_all_bounds_are_refused(metrics: d
     assert TrainReply.from_wire(config, plain).counters == {"chain redrawn": 1}
     with pytest.raises(DataError) as caught:
         TrainReply.from_wire(config, plain | metrics)
-    assert str(caught.value).isprintable() and len(str(caught.value)) <= 200
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) <= 200
     evaluation, sums = EvaluateReply("ward-x", "test", MetricSums.zero()).to_wire()
     if not {"loss", "steps"} & set(metrics):
         with pytest.raises(DataError):
@@ -219,4 +221,5 @@ def test_updates_with_names_and_numbers_beyond_all_bounds_are_refused(metrics: d
 
 def test_what_is_printed_is_one_short_line() -> None:
     assert printable("a\x1b[31m\n\u202eb\u00e9", 200) == "a\\x1b[31m\\n\\u202eb\u00e9"
-    assert len(printable("\n" * 10**6, 200)) == 200 and len(printable("x" * 201, 200)) == 200
+    assert len(printable("\n" * 10**6, 200)) == 200
+    assert len(printable("x" * 201, 200)) == 200

@@ -28,7 +28,9 @@ def test_vectors_come_back_to_the_bit(vector: np.ndarray) -> None:
     fields = pack({}, {}, vector)
     assert all(isinstance(value, bytes | str) for value in fields.values())
     got = unpack_vector(fields)
-    assert got is not None and got.dtype == np.float32 and got.tobytes() == vector.tobytes()
+    assert got is not None
+    assert got.dtype == np.float32
+    assert got.tobytes() == vector.tobytes()
     assert unpack(fields) == ({}, {})
 
 
@@ -39,7 +41,8 @@ def test_no_vector_is_none() -> None:
 def test_reading_a_vector_copies_nothing() -> None:
     fields = pack({}, {}, np.arange(1000, dtype=np.float32))
     got = unpack_vector(fields)
-    assert got is not None and np.shares_memory(got, np.frombuffer(fields[SHARED], dtype=np.uint8))
+    assert got is not None
+    assert np.shares_memory(got, np.frombuffer(fields[SHARED], dtype=np.uint8))
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), [1.0, -float("inf")]])

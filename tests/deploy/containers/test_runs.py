@@ -23,7 +23,8 @@ def test_accuracy_is_that_of_the_simulation_and_results_are_on_the_host(
     folder = project.out / "plain"
     assert plain.lines[-1] == str(folder)
     for name in ("best/model.safetensors", "final/model.safetensors", "report.html", "config.toml", "summary.json"):
-        assert (folder / name).stat().st_size > 0 and (folder / name).stat().st_uid == 1000
+        assert (folder / name).stat().st_size > 0
+        assert (folder / name).stat().st_uid == 1000
     with (folder / "clients.csv").open(newline="") as file:
         assert [row["name"] for row in csv.DictReader(file)] == ["client-00", "client-01", "client-02"]
     simulated = tmp_path / "simulated"

@@ -47,7 +47,8 @@ def test_image_has_no_tools_no_secret_and_no_setting_of_this_machine(project: Pr
     for name, value in os.environ.items():
         if name.startswith(("PIP_", "SSL_", "UV_")) and len(value) > 3:
             assert value not in told, f"the image tells {name} of this machine"
-    assert socket.gethostname() not in told and not re.search(r"certificates|index-url|PRIVATE KEY", told)
+    assert socket.gethostname() not in told
+    assert not re.search(r"certificates|index-url|PRIVATE KEY", told)
     look = "for f in gcc cc make ld uv git; do command -v $f; done; ls -A /run/secrets /etc/pip.conf 2>/dev/null; id -u"
     assert docker("run", "--rm", "--entrypoint", "sh", project.image, "-c", look).split() == ["1000"]
     for user in ("0", "1000", "4321:4321"):
@@ -63,7 +64,8 @@ def test_only_the_fleet_port_answers(project: Project) -> None:
     ca = project.execute("superexec", "cat", "/certs/ca.crt").stdout
     networks = project.inspect("superlink")["NetworkSettings"]["Networks"]
     control, fleet = (networks[f"{project.name}_{name}"]["IPAddress"] for name in ("control", "fleet"))
-    assert answers("127.0.0.1", project.port, ca) and answers(fleet, 9092, ca)
+    assert answers("127.0.0.1", project.port, ca)
+    assert answers(fleet, 9092, ca)
     assert not any(answers(host, 8000, ca) for host in ("127.0.0.1", control, fleet))
     assert not answers(control, 9092, ca)
     assert listeners(project, "superlink") == {":::9092", f"{control}:8000"}
@@ -83,7 +85,8 @@ def test_every_service_has_its_own_secrets_only(project: Project) -> None:
         assert project.execute(f"client-0{number}", "ls", "/keys").stdout.split() == ["ca.crt", "key"]
         assert project.execute(f"client-0{number}", "ls", "/data").stdout.split() == ["digits"]
     keys = {project.execute(f"client-0{number}", "cat", "/keys/key").stdout for number in range(3)}
-    assert len(keys) == 3 and all("PRIVATE KEY" in key for key in keys)
+    assert len(keys) == 3
+    assert all("PRIVATE KEY" in key for key in keys)
     assert project.execute("superexec", "ls", "/certs").stdout.split() == ["ca.crt"]
     server = project.execute("superlink", "find", "/certs", "-type", "f").stdout.split()
     names = sorted(path.removeprefix("/certs/") for path in server)
@@ -108,7 +111,8 @@ def test_the_doctor_works_in_the_servers_container(project: Project) -> None:
         next(line for line in done.stdout.splitlines() if f"{topic}:" in line)
         for topic in ("Control port", "certificates")
     )
-    assert control.startswith("ok ") and certificates.startswith("ok "), done.stdout
+    assert control.startswith("ok "), done.stdout
+    assert certificates.startswith("ok "), done.stdout
     told = runner(project, "doctor")
     assert told.end() == 2
     assert told.lines[-1].endswith("docker compose exec superlink pfedgp doctor --state /state")
@@ -123,7 +127,9 @@ def test_a_new_certificate_is_served_after_a_restart_of_the_superlink(project: P
     run = runner(project, "run", "--rounds", "1", "--out", "/state/runs/renewed")
     assert run.end() == 0, run.text
     after = project.execute("superexec", "python", "-c", served).stdout
-    assert "BEGIN CERTIFICATE" in before and "BEGIN CERTIFICATE" in after and before != after
+    assert "BEGIN CERTIFICATE" in before
+    assert "BEGIN CERTIFICATE" in after
+    assert before != after
     project.wait_healthy()
 
 

@@ -12,4 +12,5 @@ def test_the_grid() -> None:
     assert {(c.classes, c.n) for c in select(quick=True)} == {(2, 80), (2, 400)}
     assert Case("ip-compute", 2, 800).inducing_per_class == 100
     assert Case("ip-compute", 2, 100_000).inducing_per_class == 50
-    assert Case("full", 2, 1800).test_points == 1800 and Case("full", 2, 10_000).test_points == 2000
+    assert Case("full", 2, 1800).test_points == 1800
+    assert Case("full", 2, 10_000).test_points == 2000

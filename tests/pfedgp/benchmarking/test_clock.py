@@ -18,8 +18,11 @@ def test_pairs_are_taken_in_turn_and_their_ratios_summarised() -> None:
 
     pairs = clock.alternate(measured("a"), measured("b"), fewest=3, worth=0.0)
     assert order == ["a", "b"] * 3
-    assert pairs.first == (3.0, 8.0, 5.0) and pairs.second == (1.0, 2.0, 5.0)
-    assert pairs.ratios == [1.0, 3.0, 4.0] and pairs.ratio == 3.0 and pairs.spread == (1.0, 4.0)
+    assert pairs.first == (3.0, 8.0, 5.0)
+    assert pairs.second == (1.0, 2.0, 5.0)
+    assert pairs.ratios == [1.0, 3.0, 4.0]
+    assert pairs.ratio == 3.0
+    assert pairs.spread == (1.0, 4.0)
 
 
 def test_short_measurements_are_repeated_more_often() -> None:

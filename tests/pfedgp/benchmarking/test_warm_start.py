@@ -16,4 +16,5 @@ def test_trained_weights_give_a_kernel_matrix_of_realistic_rank() -> None:
     with torch.no_grad():
         assert not torch.allclose(untrained(probe.inputs[:2]), trained_network(0)(probe.inputs[:2]))
     inducing = trained_state("ip-compute", 50, 0).inducing
-    assert inducing is not None and inducing.shape == (10, 50, 84)
+    assert inducing is not None
+    assert inducing.shape == (10, 50, 84)

@@ -64,7 +64,10 @@ def test_mistakes_are_one_sentence(
     monkeypatch.chdir(tmp_path)
     assert main(["bench", *argv]) == 2
     out, err = capsys.readouterr()
-    assert out == "" and err.startswith("pfedgp: ") and err.count("\n") == 1 and "Traceback" not in err
+    assert out == ""
+    assert err.startswith("pfedgp: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -85,13 +88,16 @@ def test_a_quick_case_yields_the_schema(tmp_path: Path, capsys: pytest.CaptureFi
     argv = ["--quick", "--classes", "2", "--n", "80", "--repeats", "2", "--seed", "0", "--json", str(file)]
     assert main(["bench", *argv]) == 0
     written = json.loads(file.read_text())
-    assert written["machine"]["threads"] == 1 and written["seed"] == 0 and written["repeats"] == 2
+    assert written["machine"]["threads"] == 1
+    assert written["seed"] == 0
+    assert written["repeats"] == 2
     assert [c["variant"] for c in written["cases"]] == ["full", "ip-data", "ip-compute"]
     for case in written["cases"]:
         assert set(case) == set(SCHEMA)
         assert all(isinstance(case[key], kind) for key, kind in SCHEMA.items())
         assert min(case[key] for key in SCHEMA if key.endswith(("_s", "_mb"))) > 0
-        assert case["epoch_batch"] in measure.BATCHES and case["pairs"] == 2
+        assert case["epoch_batch"] in measure.BATCHES
+        assert case["pairs"] == 2
         assert case["ratio_quartiles"][0] <= case["ratio"] <= case["ratio_quartiles"][1]
         assert {"network", "gp", "other"} <= set(case["phases"])
         assert case["update_cpu_s"] == pytest.approx(sum(case["phases"].values()), rel=0.2)

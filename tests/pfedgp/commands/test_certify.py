@@ -53,7 +53,8 @@ def certify(site: Path, capsys: pytest.CaptureFixture[str]) -> Certify:
 def refusal(capsys: pytest.CaptureFixture[str], site: Path, *options: str) -> str:
     assert main(["certify", "--site", str(site), *options]) == 2
     said = capsys.readouterr()
-    assert said.out == "" and said.err.count("\n") == 1
+    assert said.out == ""
+    assert said.err.count("\n") == 1
     return said.err
 
 
@@ -64,13 +65,16 @@ def held_out(path: Path, split: Split) -> Path:
 
 def test_pac_bayes(certify: Certify, site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = certify("--unseen", "--delta", "0.05")
-    assert found["method"] == "pac-bayes" and found["n"] == 80 and found["classes"] == ["cat", "dog"]
+    assert found["method"] == "pac-bayes"
+    assert found["n"] == 80
+    assert found["classes"] == ["cat", "dog"]
     assert 0 < found["gibbs"]["bound"] < found["wrong_probability"]["bound"] < 1
     assert found["unseen"] == "asserted by the operator"
     assert certify("--unseen", "--delta", "0.05", "--classes", "dog,cat")["price_classes"] == 0.0
     assert main(["certify", "--site", str(site), "--unseen"]) == 0
     text = capsys.readouterr().out
-    assert "error of the deployed classifier" in text and "provided that:" in text
+    assert "error of the deployed classifier" in text
+    assert "provided that:" in text
 
 
 def test_held_out(certify: Certify, tmp_path: Path, capsys: pytest.CaptureFixture[str], site: Path) -> None:

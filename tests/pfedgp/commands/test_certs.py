@@ -82,7 +82,8 @@ def test_files_have_the_rights_and_the_forms_that_flower_needs(tmp_path: Path) -
     assert [stat.S_IMODE(f.stat().st_mode) for f in (folder, folder / "clients")] == [0o700, 0o700]
     private = serialization.load_ssh_private_key((folder / "clients/client-1").read_bytes(), password=None)
     key = serialization.load_ssh_public_key((folder / "clients/client-1.pub").read_bytes())
-    assert isinstance(private, ec.EllipticCurvePrivateKey) and private.curve.name == "secp384r1"
+    assert isinstance(private, ec.EllipticCurvePrivateKey)
+    assert private.curve.name == "secp384r1"
     assert private.public_key() == key
 
 
@@ -97,7 +98,8 @@ def test_tls_accepts_every_name_and_no_other(tmp_path: Path) -> None:
 
 
 def test_an_authority_of_another_deployment_is_not_accepted(tmp_path: Path) -> None:
-    assert with_names(tmp_path / "a") == 0 and with_names(tmp_path / "b") == 0
+    assert with_names(tmp_path / "a") == 0
+    assert with_names(tmp_path / "b") == 0
 
     with tls_server(tmp_path / "a") as port:
         assert not accepted(port, tmp_path / "b/ca.crt", "localhost")
@@ -146,7 +148,8 @@ def test_a_renewed_server_certificate_suits_sites_that_have_the_authority(tmp_pa
 
     assert (folder / "ca.crt").read_bytes() == authority
     kept = list(folder.glob("server.crt.*.old"))
-    assert [path.read_bytes() for path in kept] == [old] and len(list(folder.glob("server.key.*.old"))) == 1
+    assert [path.read_bytes() for path in kept] == [old]
+    assert len(list(folder.glob("server.key.*.old"))) == 1
     left = read_certificate(folder / "server.crt").not_valid_after_utc - datetime.now(UTC)
     assert timedelta(days=399) < left <= timedelta(days=400)
     with tls_server(folder) as port:

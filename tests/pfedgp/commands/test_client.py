@@ -53,4 +53,5 @@ def test_a_site_without_usable_data_does_not_start(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert "pfedgp client x: checking data, device and server ..." in done.stdout
-    assert "label" in done.stderr and f"See all problems with: pfedgp check-data {data}" in done.stderr
+    assert "label" in done.stderr
+    assert f"See all problems with: pfedgp check-data {data}" in done.stderr

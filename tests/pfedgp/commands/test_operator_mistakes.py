@@ -41,5 +41,6 @@ def test_mistakes_are_one_sentence(
     assert main(command) == code
 
     error = capsys.readouterr().err
-    assert words in error and error.count("\n") == 1
+    assert words in error
+    assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []

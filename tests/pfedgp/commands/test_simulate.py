@@ -98,7 +98,8 @@ def test_mistakes_are_one_sentence_and_code_2(
     argv, expected = MISTAKES[name]
     assert main(argv) == 2
     assert re.search(expected, complaint(capsys))
-    assert runs == [] and {p.name for p in tmp_path.iterdir()} == {"taken", "used"}
+    assert runs == []
+    assert {p.name for p in tmp_path.iterdir()} == {"taken", "used"}
 
 
 @pytest.mark.parametrize(
@@ -124,9 +125,11 @@ def test_operators_choose_where_results_go(runs: Runs, tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text('prometheus = "file.prom"\ntensorboard = "from-file"\nrounds = 3\n')
     assert main(["simulate", "--config", "a.toml", "--tensorboard", "tb", "--out", "run"]) == 0
     assert runs.outputs == Outputs("run", "tb", "file.prom")
-    assert runs[0][0].rounds == 3 and runs[0][1] == tmp_path / "run"
+    assert runs[0][0].rounds == 3
+    assert runs[0][1] == tmp_path / "run"
 
 
 def test_a_prometheus_file_must_not_be_a_folder(runs: Runs, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["simulate", "--prometheus", str(tmp_path)]) == 2
-    assert "give the name of a file" in complaint(capsys) and not runs
+    assert "give the name of a file" in complaint(capsys)
+    assert not runs

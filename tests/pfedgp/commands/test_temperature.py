@@ -77,7 +77,8 @@ def probabilities(rows: list[dict[str, str]]) -> np.ndarray:
 
 def test_predictions_are_at_the_temperature_that_the_run_chose(run: Run, predict: Predict, here: Path) -> None:
     chosen = run.summary["model_temperature"]
-    assert chosen in TEMPERATURE_GRID and chosen != 1  # or this test would show nothing
+    assert chosen in TEMPERATURE_GRID
+    assert chosen != 1
     rows, said = predict("--min-confidence", "0.9")
     raw, said_raw = predict("--min-confidence", "0.9", "--temperature", "1")
     assert f"at temperature {chosen:g}," in said
@@ -136,7 +137,9 @@ def test_a_temperature_that_cannot_be_is_refused(
     capsys.readouterr()
     assert onboard(model, tmp_path / "site", here) == 2
     said = capsys.readouterr()
-    assert said.out == "" and said.err.count("\n") == 1 and not (tmp_path / "site").exists()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert not (tmp_path / "site").exists()
     assert f"The model's temperature is {temperature}, and no run chooses" in said.err
 
 
@@ -153,7 +156,9 @@ def test_the_option_refuses_it_too(value: str, here: Path, capsys: pytest.Captur
     command = ["predict", "--site", str(here / "site"), "--data", str(here / "c" / "test.npz"), "--out", "-"]
     assert main([*command, f"--temperature={value}"]) == 2
     said = capsys.readouterr()
-    assert said.out == "" and said.err.count("\n") == 1 and "cannot be: give a number from 0.01 to 10000" in said.err
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert "cannot be: give a number from 0.01 to 10000" in said.err
 
 
 def test_every_temperature_of_the_grid_is_allowed() -> None:

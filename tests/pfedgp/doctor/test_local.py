@@ -17,18 +17,22 @@ def test_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for free, status in ((10**10, "ok"), (10**9, "warning"), (10**8, "problem")):
         monkeypatch.setattr(local.shutil, "disk_usage", lambda path, free=free: usage(10**12, 0, free))
         state, disk = local.check_folder(tmp_path / "new" / "state")
-        assert state.status == "ok" and "can be made" in state.fact
+        assert state.status == "ok"
+        assert "can be made" in state.fact
         assert disk.status == status
 
 
 def test_state_folder_that_cannot_be_written_or_is_remote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     state = next(local.check_folder(tmp_path / "file"))
-    assert state.status == "problem" and "cannot be written" in state.line
+    assert state.status == "problem"
+    assert "cannot be written" in state.line
 
     monkeypatch.setattr(local, "is_network_file_system", lambda path: "nfs4")
     state = next(local.check_folder(tmp_path))
-    assert state.status == "warning" and "nfs4" in state.line and "local disk" in state.line
+    assert state.status == "warning"
+    assert "nfs4" in state.line
+    assert "local disk" in state.line
 
 
 def test_client_and_progress(tmp_path: Path) -> None:
@@ -41,7 +45,9 @@ def test_client_and_progress(tmp_path: Path) -> None:
     with (tmp_path / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         client, progress = local.check_client(tmp_path)
-    assert "process 77" in client.fact and ", connected" in client.fact and "slow" in client.fact
+    assert "process 77" in client.fact
+    assert ", connected" in client.fact
+    assert "slow" in client.fact
     assert "round 7 of run 12" in progress.fact
     assert next(local.check_client(tmp_path)).fact.startswith("none")
 
@@ -53,11 +59,13 @@ def test_device_and_data(tmp_path: Path) -> None:
     labels = np.array(["a", "b"] * 10)
     np.savez(tmp_path / "good.npz", x=np.random.default_rng(0).random((20, 8)), y=labels)
     good = local.check_data_at(tmp_path / "good.npz", "label")
-    assert good.status == "ok" and "20 samples of 2 classes" in good.fact
+    assert good.status == "ok"
+    assert "20 samples of 2 classes" in good.fact
 
     np.savez(tmp_path / "bad.npz", x=np.full((20, 8), np.nan), y=labels)
     bad = local.check_data_at(tmp_path / "bad.npz", "label")
-    assert bad.status == "problem" and "pfedgp check-data" in bad.line
+    assert bad.status == "problem"
+    assert "pfedgp check-data" in bad.line
     assert checked("data", lambda: local.check_data_at(tmp_path / "none.npz", "label")).status == "problem"
 
 

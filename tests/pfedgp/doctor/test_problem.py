@@ -16,4 +16,5 @@ def test_errors_of_the_product_become_problems() -> None:
         raise DataError("No data: give some.")
 
     check = checked("data", look)
-    assert check.status == "problem" and check.line == "problem  data: No data: give some."
+    assert check.status == "problem"
+    assert check.line == "problem  data: No data: give some."

@@ -17,7 +17,8 @@ def test_a_server_that_does_not_run(stopped: StateFolder) -> None:
     problems = found(stopped)
 
     assert "pfedgp server" in problems["no-server"].remedy
-    assert not problems["not-listening"].warning and problems["no-database"].warning
+    assert not problems["not-listening"].warning
+    assert problems["no-database"].warning
 
 
 def test_no_server_ever_ran_here(tmp_path: Path) -> None:
@@ -27,7 +28,8 @@ def test_no_server_ever_ran_here(tmp_path: Path) -> None:
 def test_certificates_that_do_not_fit_and_open_secrets(stopped: StateFolder, tmp_path: Path) -> None:
     certs = tmp_path / "certs"
     checks = {check.topic: check for check in check_server(stopped, None)}
-    assert checks["certificates"].status == "ok" and "fl.example.org" in checks["certificates"].fact
+    assert checks["certificates"].status == "ok"
+    assert "fl.example.org" in checks["certificates"].fact
 
     (certs / "server.key").chmod(0o644)
     assert "chmod 600" in found(stopped)["file-mode"].remedy
@@ -44,4 +46,6 @@ def test_versions_of_sites_in_the_last_run(stopped: StateFolder) -> None:
 
     problem = found(stopped)["other-versions"]
 
-    assert problem.warning and "pfedgp 0.0.9" in problem.sentence and "first" in problem.sentence
+    assert problem.warning
+    assert "pfedgp 0.0.9" in problem.sentence
+    assert "first" in problem.sentence

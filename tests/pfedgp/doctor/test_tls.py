@@ -27,16 +27,21 @@ def test_tls_against_plaintext_and_the_other_way_round(authority: Authority) -> 
 def test_dates_of_certificates(authority: Authority, tmp_path: Path) -> None:
     with listening(over_tls(authority.server("127.0.0.1", begin=3))) as address:
         future = only(address, authority.path, None)
-    assert future.code == "not-yet-valid" and "clock" in future.remedy
+    assert future.code == "not-yet-valid"
+    assert "clock" in future.remedy
 
     old = Authority(tmp_path / "old", begin=-20, end=-3)
     with listening(over_tls(old.server("127.0.0.1"))) as address:
         expired = only(address, old.path, None)
-    assert expired.code == "expired" and str(old.path) in expired.sentence and "ca.crt" in expired.remedy
+    assert expired.code == "expired"
+    assert str(old.path) in expired.sentence
+    assert "ca.crt" in expired.remedy
 
     with listening(over_tls(authority.server("127.0.0.1", end=9))) as address:
         warning = diagnose(address, authority.path, None)[-1]
-    assert warning.code == "expires-soon" and warning.warning and "expires in 9 days" in warning.sentence
+    assert warning.code == "expires-soon"
+    assert warning.warning
+    assert "expires in 9 days" in warning.sentence
 
 
 def test_certificate_for_a_name_of_this_host_passes(authority: Authority) -> None:

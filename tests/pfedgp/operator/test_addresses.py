@@ -34,8 +34,10 @@ def test_a_server_on_all_addresses_is_reached_on_the_loopback_one() -> None:
 
 
 def test_two_servers_on_one_port_need_different_hosts() -> None:
-    assert overlap(("0.0.0.0", 1), ("127.0.0.1", 1)) and overlap(("localhost", 1), ("127.0.0.1", 1))
-    assert not overlap(("0.0.0.0", 1), ("127.0.0.1", 2)) and not overlap(("192.0.2.1", 1), ("127.0.0.1", 1))
+    assert overlap(("0.0.0.0", 1), ("127.0.0.1", 1))
+    assert overlap(("localhost", 1), ("127.0.0.1", 1))
+    assert not overlap(("0.0.0.0", 1), ("127.0.0.1", 2))
+    assert not overlap(("192.0.2.1", 1), ("127.0.0.1", 1))
 
 
 def test_an_address_of_another_machine_cannot_be_listened_on() -> None:

@@ -23,7 +23,8 @@ def test_the_bundle_holds_the_app_and_the_keys_of_a_run_and_is_the_same_for_ever
     assert {name.split("/")[0] for name in names if "/" in name} <= {"client", "server", "pfedgp_core", ".info"}
     project = tomllib.loads(zipfile.ZipFile(io.BytesIO(content)).read("pyproject.toml").decode())
     config = project["tool"]["flwr"]["app"]["config"]
-    assert config["rounds"] == Settings().rounds and config["gp"]["sweeps"] == Settings().gp.sweeps
+    assert config["rounds"] == Settings().rounds
+    assert config["gp"]["sweeps"] == Settings().gp.sweeps
     assert project["tool"]["flwr"]["app"]["publisher"] == project["project"]["name"] == "pfedgp"
 
 

@@ -111,7 +111,8 @@ def test_a_run_that_goes_on_already_is_left_alone(
 ) -> None:
     with RunLock(tmp_path / "state/runs/night"):
         assert cli.main(["resume", "night", "--rounds", "3"]) == 2
-    assert "still runs" in capsys.readouterr().err and not server.started
+    assert "still runs" in capsys.readouterr().err
+    assert not server.started
 
 
 def test_status_tells_a_failure_in_own_words_and_a_resumed_folder_once(
@@ -127,8 +128,10 @@ def test_status_tells_a_failure_in_own_words_and_a_resumed_folder_once(
     assert cli.main(["status"]) == 0
 
     shown = capsys.readouterr().out
-    assert shown.count(folder) == 1 and "lost (42): finished:failed\n    resumed as 43\n" in shown
-    assert shown.count("The server app died") == 2 and "heartbeat" not in shown
+    assert shown.count(folder) == 1
+    assert "lost (42): finished:failed\n    resumed as 43\n" in shown
+    assert shown.count("The server app died") == 2
+    assert "heartbeat" not in shown
 
 
 class Unreachable(Server):
@@ -162,7 +165,8 @@ def test_who_follows_a_run_leaves_when_its_server_has_stopped(tmp_path: Path, mo
     with pytest.raises(follow.UnfinishedError, match="has stopped, and the run with it: start it again with") as ended:
         watch.look(True)
 
-    assert ended.value.folder == "/x/night" and len(said) == 1
+    assert ended.value.folder == "/x/night"
+    assert len(said) == 1
 
 
 def test_sigterm_leaves_a_run_as_ctrl_c_does(
@@ -210,5 +214,7 @@ def test_a_private_run_without_accountant_is_not_submitted(
     monkeypatch.setattr("pfedgp_core.learning.privacy.ACCOUNTANT", "no_such_module")
     private = ["run", "--set", "dp-noise=1", "--set", "dp-clip=1"]
     assert cli.main(private) == 2
-    assert "pip install 'pfedgp[privacy]'" in capsys.readouterr().err and not server.started
-    assert cli.main(private[:1]) == 0 and len(server.started) == 1
+    assert "pip install 'pfedgp[privacy]'" in capsys.readouterr().err
+    assert not server.started
+    assert cli.main(private[:1]) == 0
+    assert len(server.started) == 1

@@ -31,5 +31,6 @@ def test_the_secret_is_made_once_and_for_its_owner(tmp_path: Path) -> None:
 
     state.make_secret()
 
-    assert state.secret.read_bytes() == secret and len(secret) == 32
+    assert state.secret.read_bytes() == secret
+    assert len(secret) == 32
     assert state.secret.stat().st_mode & 0o777 == 0o600

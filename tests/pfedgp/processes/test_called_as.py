@@ -110,11 +110,15 @@ def test_only_the_address_that_is_known_to_be_internal_is_not_warned_of(
         return found.status
 
     monkeypatch.setattr(doctor, "listening_on", lambda number: ["198.51.100.2"])
-    assert len(said("control")) == 1 and port("control:8000") == "warning"
+    assert len(said("control")) == 1
+    assert port("control:8000") == "warning"
     monkeypatch.setenv("PFEDGP_CALLED_AS", RUNNER)
-    assert len(said("control")) == 1 and port("control:8000") == "warning"
+    assert len(said("control")) == 1
+    assert port("control:8000") == "warning"
     monkeypatch.setenv("PFEDGP_INTERNAL_CONTROL", "control:8000")
-    assert said("control") == [] and port("control:8000") == "ok"
-    assert len(said("0.0.0.0")) == 1 and port("0.0.0.0:8000") == "warning"
+    assert said("control") == []
+    assert port("control:8000") == "ok"
+    assert len(said("0.0.0.0")) == 1
+    assert port("0.0.0.0:8000") == "warning"
     monkeypatch.setenv("PFEDGP_INTERNAL_CONTROL", "")
     assert not control_is_internal("")

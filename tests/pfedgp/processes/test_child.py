@@ -50,7 +50,8 @@ def test_a_child_leads_a_session_of_its_own() -> None:
 def test_a_child_is_the_program_itself() -> None:
     child = start_child([sys.executable, "-c", SLEEP], os.environ, subprocess.PIPE)
     try:
-        assert child.stdout and child.stdout.readline() == b"ready\n"
+        assert child.stdout
+        assert child.stdout.readline() == b"ready\n"
         assert Path(f"/proc/{child.pid}/cmdline").read_bytes().split(b"\0")[1] == b"-c"
     finally:
         child.kill()

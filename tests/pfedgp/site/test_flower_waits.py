@@ -93,10 +93,12 @@ def test_a_site_looks_often_while_messages_come_and_seldom_else(monkeypatch: pyt
     waits = Waits()
     assert not waits.connected.is_set()
     waits.sleep(3)
-    assert waits.connected.is_set() and not waits.task.is_set()
+    assert waits.connected.is_set()
+    assert not waits.task.is_set()
     waits.reply.set()
     waits.sleep(0.5)  # the loop waits for a reply: a message is there
-    assert waits.task.is_set() and not waits.reply.is_set()
+    assert waits.task.is_set()
+    assert not waits.reply.is_set()
     waits.sleep(3)
     clock.now += LINGER - 1
     waits.sleep(3)

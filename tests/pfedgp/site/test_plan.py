@@ -17,7 +17,8 @@ def test_every_text_of_the_node_config_arrives_at_flower(tmp_path: Path) -> None
     file = arguments[arguments.index("--node-config") + 1]
     assert parse_config_args([file]) == config
     assert arguments[arguments.index("--auth-supernode-private-key") + 1] == "/key"
-    assert arguments[arguments.index("--host") + 1] == "127.0.0.1" and "--insecure" not in arguments
+    assert arguments[arguments.index("--host") + 1] == "127.0.0.1"
+    assert "--insecure" not in arguments
 
 
 def test_the_app_is_the_one_of_the_project_file() -> None:

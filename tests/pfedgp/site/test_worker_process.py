@@ -53,7 +53,8 @@ def test_a_worker_lives_on_keeps_the_context_and_does_not_grow(worker: WorkerPro
     context = None
     for count in range(1, 201):
         reply, context = worker.call(request("answer", context), 60.0)
-        assert not reply.has_error() and context.state["count"]["n"] == count
+        assert not reply.has_error()
+        assert context.state["count"]["n"] == count
         assert context.state["count"]["pid"] == worker.pid
         if count == 50:
             before = rss(worker.pid)
@@ -69,10 +70,13 @@ def test_a_worker_that_dies_or_hangs_is_replaced(worker: WorkerProcess) -> None:
         worker.call(request("hang"), 3.0, lambda: beats.append(1), every=0.2)
     assert beats
     reply, _ = worker.call(request("answer"), 60.0)
-    assert not reply.has_error() and worker.pid != first
+    assert not reply.has_error()
+    assert worker.pid != first
     last = worker.pid
     worker.stop()
-    assert worker.pid is None and last is not None and not Path(f"/proc/{last}").exists()
+    assert worker.pid is None
+    assert last is not None
+    assert not Path(f"/proc/{last}").exists()
 
 
 def test_a_worker_whose_app_cannot_be_imported_says_why(worker: WorkerProcess) -> None:

@@ -51,12 +51,14 @@ def test_a_site_cannot_take_the_name_of_another_sites_key(
     thief = add_keyed(grid, tmp_path, "a", "b")
     for _ in range(3):
         roster.refresh(grid)
-    assert known(roster) == {} and list(roster.refusals) == [thief]
+    assert known(roster) == {}
+    assert list(roster.refusals) == [thief]
     assert caplog.text.count("key 'b' calls itself 'a', but that is the name of another site's key") == 1
 
     grid.contexts[owner] = context
     roster.refresh(grid)
-    assert known(roster) == {"a": "a"} and roster.clients["a"].node_id == owner
+    assert known(roster) == {"a": "a"}
+    assert roster.clients["a"].node_id == owner
     grid.contexts[thief].node_config["client-name"] = "b"
     grid.names[thief] = "b"
     roster.refresh(grid)
@@ -72,8 +74,10 @@ def test_the_owner_of_a_name_gets_it_back(tmp_path: Path, caplog: pytest.LogCapt
     owner = add_keyed(grid, tmp_path, "a", "a")
     roster.refresh(grid)
     roster.refresh(grid)
-    assert known(roster) == {"a": "a"} and roster.clients["a"].node_id == owner
-    assert list(roster.refusals) == [thief] and "key 'b' calls itself 'a'" in caplog.text
+    assert known(roster) == {"a": "a"}
+    assert roster.clients["a"].node_id == owner
+    assert list(roster.refusals) == [thief]
+    assert "key 'b' calls itself 'a'" in caplog.text
 
 
 def test_a_name_stays_with_its_key_over_a_resume(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -83,7 +87,8 @@ def test_a_name_stays_with_its_key_over_a_resume(tmp_path: Path, caplog: pytest.
     resumed.adopt_state(roster.to_state())
     grid = keyed_grid(tmp_path, ward="client-2")
     resumed.refresh(grid)
-    assert known(resumed) == {} and "in this run that is the site with the key 'client-1'" in caplog.text
+    assert known(resumed) == {}
+    assert "in this run that is the site with the key 'client-1'" in caplog.text
     add_keyed(grid, tmp_path, "ward", "client-1")
     resumed.refresh(grid)
     assert known(resumed) == {"ward": "client-1"}
@@ -119,7 +124,8 @@ def test_a_node_is_one_client_however_often_it_is_renamed(tmp_path: Path, caplog
         roster.answering.failed(roster.online()[0].name, "DataError", anew=True)
         roster.refresh(grid)
         assert known(roster) == {name: "z"}
-    assert "z1 now calls itself z2" in caplog.text and sorted(roster.clients) == ["z1", "z2", "z3"]
+    assert "z1 now calls itself z2" in caplog.text
+    assert sorted(roster.clients) == ["z1", "z2", "z3"]
 
 
 @pytest.mark.parametrize("said", ["a", "own", ""])
@@ -137,7 +143,8 @@ def test_a_name_is_free_once_its_owner_is_connected_whatever_that_one_says(
     for _ in range(3):
         roster.refresh(grid)
     assert known(roster) == ({said: "a"} if said else {})
-    assert roster.clients["a"].trained_in == [] and thief in roster.refusals
+    assert roster.clients["a"].trained_in == []
+    assert thief in roster.refusals
     assert "another site's key: start it with --name b. It trained in 3 rounds" in caplog.text
 
 
@@ -147,7 +154,8 @@ def test_the_keys_of_a_checkpoint_keep_their_names(tmp_path: Path, caplog: pytes
     resumed = Roster(ONE)
     resumed.adopt_state(roster.to_state())
     resumed.refresh(keyed_grid(tmp_path, b="a"))
-    assert known(resumed) == {} and "key 'a' calls itself 'b', but that is the name of another site's" in caplog.text
+    assert known(resumed) == {}
+    assert "key 'a' calls itself 'b', but that is the name of another site's" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["Ward-1", "WARD-1", "\uff57ard-1"])

@@ -22,7 +22,8 @@ def test_images_are_resized_to_the_setting(tmp_path: Path) -> None:
         wait_for_clients(Roster(OWN.replace(min_clients=2)), OwnGrid({"s": small, "l": large}))
     roster = Roster(OWN.replace(min_clients=2, input_shape="3,10,10"))
     wait_for_clients(roster, OwnGrid({"s": small, "l": large}))
-    assert roster.spec.input_shape == (3, 10, 10) and len(roster.spec.mean) == 3
+    assert roster.spec.input_shape == (3, 10, 10)
+    assert len(roster.spec.mean) == 3
 
 
 def test_the_normalisation_is_that_of_all_training_samples_together(tmp_path: Path) -> None:

@@ -46,7 +46,8 @@ def test_late_joiners_map_to_the_frozen_list_or_are_refused(tmp_path: Path, capl
     run = start(grid, OWN.replace(rounds=3, clients_per_round=4), tmp_path / "run")
     assert [record["ok"] for record in run.records] == [3, 4, 4]
     assert run.summary["clients"] == 4
-    assert "late joins" in caplog.text and "alien does not fit: The class 'd8'" in caplog.text
+    assert "late joins" in caplog.text
+    assert "alien does not fit: The class 'd8'" in caplog.text
     (row,) = [row for row in csv.DictReader((tmp_path / "run" / "clients.csv").open()) if row["name"] == "late"]
     assert row["classes"] == "d1;d6"
 
@@ -71,10 +72,12 @@ def test_a_silent_site_costs_one_timeout_and_comes_back(
     }
     run = start(grid, OWN.replace(rounds=7, evaluate_every=7, round_timeout=5.0), tmp_path / "run")
     sampled = [record["sampled"] for record in run.records]
-    assert sampled[1] == ["ward-a", "ward-b", "ward-c"] and run.records[1]["failed"].keys() == {"ward-b"}
+    assert sampled[1] == ["ward-a", "ward-b", "ward-c"]
+    assert run.records[1]["failed"].keys() == {"ward-b"}
     assert sampled[2] == sampled[3] == ["ward-a", "ward-c"]
     assert "ward-b" in sampled[6]
-    assert "ward-b is silent" in caplog.text and "ward-b is back" in caplog.text
+    assert "ward-b is silent" in caplog.text
+    assert "ward-b is back" in caplog.text
 
 
 @pytest.mark.parametrize("lost", [2, 10**6])
@@ -96,7 +99,8 @@ def test_the_end_of_a_run_waits_a_while_for_a_site_that_has_just_come_back(
     node = roster.clients["ward-b"].node_id
     context = grid.contexts.pop(node)
     waiting.wait_for_returning(roster, grid)  # nobody who is away is waited for
-    assert roster.missing() == ["ward-b"] and not roster.returning()
+    assert roster.missing() == ["ward-b"]
+    assert not roster.returning()
     grid.contexts[node], left["to lose"] = context, lost
     waiting.wait_for_returning(roster, grid)
     assert (roster.missing(), roster.returning()) == (([], []) if lost == 2 else (["ward-b"], ["ward-b"]))
@@ -127,7 +131,8 @@ def test_a_checkpoint_brings_back_the_federation(
     del sites["ward-c"]
     after = Roster(OWN)
     after.adopt_state(state)
-    assert after.spec == before.spec and after.missing() == ["ward-a", "ward-b", "ward-c"]
+    assert after.spec == before.spec
+    assert after.missing() == ["ward-a", "ward-b", "ward-c"]
     wait_for_clients(after, OwnGrid(sites))
     assert [client.name for client in after.online()] == ["ward-a", "ward-b"]
     assert after.clients["ward-a"].trained_in == [4]
@@ -180,4 +185,5 @@ def test_two_sites_of_one_name_are_told_so(tmp_path: Path, caplog: pytest.LogCap
     grid.add_site("ward-b", tmp_path / "b.npz")
     roster = Roster(OWN.replace(min_clients=1, clients_per_round=1))
     wait_for_clients(roster, grid)
-    assert len(roster.all) == 1 and "Two connected clients are named 'ward-b'" in caplog.text
+    assert len(roster.all) == 1
+    assert "Two connected clients are named 'ward-b'" in caplog.text

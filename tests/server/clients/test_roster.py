@@ -112,7 +112,8 @@ def test_an_unavailable_node_is_greeted_again(monkeypatch: pytest.MonkeyPatch) -
 
     roster = Roster(SMALL)
     wait_for_clients(roster, FakeGrid(app, 5, first_time_unavailable))
-    assert len(roster.all) == 5 and answered.count(2) == 2
+    assert len(roster.all) == 5
+    assert answered.count(2) == 2
 
 
 class Churn(FakeGrid):
@@ -150,7 +151,8 @@ def test_a_client_that_leaves_and_returns_with_a_new_node_id_keeps_its_row(
     assert [len(record["sampled"]) for record in run.records] == [5, 4, 5]
     assert run.records[0]["failed"] == {"client-02": "the client disconnected"}
     assert "client-02 is back" in caplog.text
-    assert run.summary["clients"] == 5 and run.summary["missing_clients"] == {}
+    assert run.summary["clients"] == 5
+    assert run.summary["missing_clients"] == {}
 
 
 def test_a_namesake_that_joins_later_is_refused_and_the_run_goes_on(

@@ -60,7 +60,8 @@ def test_a_window_bounds_the_requests_under_way() -> None:
 
     grid = Narrow(echo, 20)
     replies = exchange(grid, requests(grid), 5.0, window=3)
-    assert len({r.metadata.reply_to_message_id for r in replies}) == 20 and grid.most == 3
+    assert len({r.metadata.reply_to_message_id for r in replies}) == 20
+    assert grid.most == 3
 
 
 def test_a_missing_reply_costs_the_timeout_and_no_more(clock: FakeTime) -> None:

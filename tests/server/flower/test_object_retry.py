@@ -137,7 +137,8 @@ def test_another_flower_keeps_its_own_limit(monkeypatch: pytest.MonkeyPatch) -> 
     assert end_pulls_in_time()
     monkeypatch.setattr(http_grid, "pull_objects", lambda object_ids, pull_object_fn: {})
     former = http_grid.pull_objects
-    assert not end_pulls_in_time() and http_grid.pull_objects is former
+    assert not end_pulls_in_time()
+    assert http_grid.pull_objects is former
     monkeypatch.delattr(http_grid, "pull_objects")
     assert not end_pulls_in_time()
 
@@ -146,6 +147,8 @@ def test_a_push_that_a_restart_cut_off_is_made_again() -> None:
     superlink = SuperLink(refuse=1)
     grid, messages = grid_at(superlink), requests(1, 2)
     ids = list(grid.push_messages(messages))
-    assert ids == [message.metadata.message_id for message in messages] and superlink.sessions == 2
+    assert ids == [message.metadata.message_id for message in messages]
+    assert superlink.sessions == 2
     assert set(ids) <= set(superlink.stored)
-    assert len(exchange(grid, [], 1.0)) == 0 and len(list(grid.pull_messages(ids))) == 2
+    assert len(exchange(grid, [], 1.0)) == 0
+    assert len(list(grid.pull_messages(ids))) == 2

@@ -45,12 +45,15 @@ def test_requests_and_replies_carry_the_vector(parts: set[str]) -> None:
     message = question()
     assert set(message.content) == parts
     got = read_request(message)
-    assert got.round == 3 and got.shared_vector().tobytes() == VECTOR.tobytes()
+    assert got.round == 3
+    assert got.shared_vector().tobytes() == VECTOR.tobytes()
     reply = reply_to(message, REPLY, 2 * VECTOR)
     assert set(reply.content) == parts
     accepted = read_train_reply(reply, "ward-3", 6)
-    assert accepted.reply == REPLY and accepted.vector is not None
-    assert accepted.vector.dtype == np.float32 and accepted.vector.tobytes() == (2 * VECTOR).tobytes()
+    assert accepted.reply == REPLY
+    assert accepted.vector is not None
+    assert accepted.vector.dtype == np.float32
+    assert accepted.vector.tobytes() == (2 * VECTOR).tobytes()
 
 
 def test_a_short_message_is_three_objects_of_flower() -> None:
@@ -115,7 +118,8 @@ def test_unknown_parts_are_refused() -> None:
 def test_the_server_changes_no_request_of_another_node() -> None:
     config, arrays = request_config(Settings(), 1), pack_vector(VECTOR)
     first, second = (request(TRAIN, node, config, arrays, 60.0) for node in (1, 2))
-    assert SHARED not in config and first.content[CONFIG] == second.content[CONFIG]
+    assert SHARED not in config
+    assert first.content[CONFIG] == second.content[CONFIG]
 
 
 def test_a_client_cannot_flood_the_class_list() -> None:
@@ -131,8 +135,10 @@ def test_a_reason_is_short_and_printable_whatever_a_client_sends() -> None:
     reply = reply_to(question(), EvaluateReply("ward-3", "\x1b[2J\n" * 10_000, MetricSums.zero()))
     with pytest.raises(DataError, match="was asked for") as caught:
         read_evaluate_reply(reply, hello, "test")
-    assert str(caught.value).isprintable() and len(str(caught.value)) <= 200
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) <= 200
     counters = {"\x1b" * 10_000: 1}
     with pytest.raises(DataError) as caught:
         read_train_reply(reply_to(question(), dataclasses.replace(REPLY, counters=counters), VECTOR), "ward-3", 6)
-    assert str(caught.value).isprintable() and len(str(caught.value)) <= 200
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) <= 200

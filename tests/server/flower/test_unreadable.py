@@ -22,7 +22,8 @@ VECTOR = np.arange(6, dtype=np.float32)
 @pytest.fixture(autouse=True)
 def guard(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_grid, "inflate_object_from_contents", http_grid.inflate_object_from_contents)
-    assert spare_unreadable_replies() and spare_unreadable_replies()
+    assert spare_unreadable_replies()
+    assert spare_unreadable_replies()
 
 
 def reply() -> Message:
@@ -44,7 +45,8 @@ def arrived(top: str, contents: dict[str, bytes]) -> Message:
 def test_a_good_reply_arrives_as_it_is() -> None:
     message = arrived(*contents_of(reply()))
     accepted = read_train_reply(message, "ward-3", 6)
-    assert accepted.vector is not None and accepted.vector.tobytes() == VECTOR.tobytes()
+    assert accepted.vector is not None
+    assert accepted.vector.tobytes() == VECTOR.tobytes()
 
 
 @pytest.mark.parametrize("body", [b"\xff\xff\xff", b"", b"\x0a\x03abc"])
@@ -70,14 +72,16 @@ def test_a_missing_part_fails_its_sender_only() -> None:
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"Message  3\x00\xff\xff\xff"])
 def test_a_message_that_is_none_answers_no_request(content: bytes) -> None:
     message = arrived("x", {"x": content})
-    assert message.has_error() and message.metadata.reply_to_message_id == ""
+    assert message.has_error()
+    assert message.metadata.reply_to_message_id == ""
 
 
 def test_a_record_in_place_of_a_message_answers_no_request() -> None:
     record = RecordDict({CONFIG: ConfigRecord({"a": 1})})
     contents = {key: part.deflate() for key, part in get_all_nested_objects(record).items()}
     message = arrived(get_object_id(record.deflate()), contents)
-    assert message.has_error() and message.metadata.reply_to_message_id == ""
+    assert message.has_error()
+    assert message.metadata.reply_to_message_id == ""
 
 
 def test_replies_to_nobody_and_second_ones_are_left_out() -> None:

@@ -66,9 +66,11 @@ def reporter(out: io.StringIO) -> ConsoleReporter:
 def test_start_shows_the_effective_settings(out: io.StringIO) -> None:
     ConsoleReporter(out).start(Settings(seed=42, network="mlp"), 20, Path("/runs/a"))
     lines = out.getvalue().splitlines()
-    assert lines[0] == "pFedGP" and lines[-1] == "`-- folder   /runs/a"
+    assert lines[0] == "pFedGP"
+    assert lines[-1] == "`-- folder   /runs/a"
     assert all(line.startswith("|-- ") for line in lines[1:-1])
-    assert "|-- seed     42" in lines and "network mlp" in out.getvalue()
+    assert "|-- seed     42" in lines
+    assert "network mlp" in out.getvalue()
 
 
 def test_a_good_round_is_one_line(reporter: ConsoleReporter, out: io.StringIO) -> None:
@@ -103,7 +105,8 @@ def test_a_round_without_anything_good(reporter: ConsoleReporter, out: io.String
         first
         == "round  5/60  0 ok  2 failed  loss n/a  val acc      -  ece 0.010  62 min  out 10 B  in 20 B  ETA 56.5 h"
     )
-    assert second.startswith("  failed: b\\xfcro (boom: line two xxx") and second.endswith("...), client-07 (timeout)")
+    assert second.startswith("  failed: b\\xfcro (boom: line two xxx")
+    assert second.endswith("...), client-07 (timeout)")
     assert len(second) < 200
 
 
@@ -123,7 +126,8 @@ def test_finish_aligns_and_names_the_folder_last(reporter: ConsoleReporter, out:
     assert "counters: chain_redrawn 3\n" in text
     assert "federated  accuracy 97.0 %  nll 0.100  ece 0.012  mce 0.200  brier 0.050" in lines
     assert "completed after 60 rounds, 20 clients, best round 45, 31 s" in text
-    assert "  no test result: c (gone)" in lines and lines[-2] == "           a note"
+    assert "  no test result: c (gone)" in lines
+    assert lines[-2] == "           a note"
     assert lines[-1] == "/runs/a"
 
 

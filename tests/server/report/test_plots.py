@@ -36,7 +36,8 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[matplotlib.figure.Figure]:
 
 def picture_is_not_blank(data: bytes) -> bool:
     image = Image.open(io.BytesIO(data))
-    assert image.format == "PNG" and min(image.size) > 400
+    assert image.format == "PNG"
+    assert min(image.size) > 400
     return len(np.unique(np.asarray(image.convert("L")))) > 10
 
 

@@ -85,7 +85,8 @@ def test_a_link_is_written_through_and_a_device_not_at_all(tmp_path: Path) -> No
     target.write_text("old")
     link.symlink_to(target)
     write_whole(link, "new")
-    assert link.is_symlink() and target.read_text() == "new"
+    assert link.is_symlink()
+    assert target.read_text() == "new"
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ArtefactError, match="no regular file"):
         write_whole(tmp_path / "pipe", "new")
@@ -153,7 +154,8 @@ def test_full_disk_keeps_the_former_content(folder: RunFolder, request: pytest.F
         folder.save_model("best", np.zeros(3, np.float32), {"round": 2})
     assert (folder.path / "metrics.jsonl").read_text() == '{"round": 1}\n'
     vector, meta = load_model(folder.path / "best")
-    assert vector.tolist() == [1, 1, 1] and meta == {"round": 1}
+    assert vector.tolist() == [1, 1, 1]
+    assert meta == {"round": 1}
     assert not list(folder.path.rglob(".*"))
 
 
@@ -193,7 +195,8 @@ def test_a_crash_between_the_two_files_leaves_a_consistent_model(
     with pytest.raises(KeyboardInterrupt):
         folder.save_model("best", np.zeros(2, np.float32), {"round": 2})
     vector, meta = load_model(folder.path / "best")
-    assert vector.tolist() == [0, 0] and meta == {"round": 2}
+    assert vector.tolist() == [0, 0]
+    assert meta == {"round": 2}
 
 
 def test_damaged_models_are_refused(folder: RunFolder) -> None:
@@ -222,9 +225,11 @@ def test_clients_table(folder: RunFolder) -> None:
     with (folder.path / "clients.csv").open(newline="") as file:
         (row,) = csv.DictReader(file)
     assert tuple(row) == tuple(ROW)
-    assert row["name"] == "ward, 3" and row["classes"] == "cat;dog"
+    assert row["name"] == "ward, 3"
+    assert row["classes"] == "cat;dog"
     assert row["accuracy"] == row["last_trained_round"] == "n/a"
-    assert row["n_test"] == "0" and float(row["brier"]) == 0.5
+    assert row["n_test"] == "0"
+    assert float(row["brier"]) == 0.5
 
 
 def test_summary_names_the_origin(folder: RunFolder) -> None:
@@ -265,5 +270,6 @@ def test_equal_models_are_equal_files(tmp_path: Path) -> None:
         run.save_model("best", vector, {"round": 3, "class_names": ["ä"]})
         files.add((run.path / "best" / "model.safetensors").read_bytes())
         loaded, meta = load_model(run.path / "best")
-        assert loaded.tobytes() == vector.tobytes() and meta["class_names"] == ["ä"]
+        assert loaded.tobytes() == vector.tobytes()
+        assert meta["class_names"] == ["ä"]
     assert len(files) == 1

@@ -47,7 +47,9 @@ def test_what_was_written_is_read_to_the_last_bit(tmp_path: Path) -> None:
     written = checkpoint()
     write_checkpoint(tmp_path, written)
     read = newest_checkpoint(tmp_path)
-    assert read is not None and read.best is not None and written.best is not None
+    assert read is not None
+    assert read.best is not None
+    assert written.best is not None
     for one, other in ((read.current, written.current), (read.best, written.best)):
         assert one.vector.tobytes() == other.vector.tobytes()
         assert (one.round, dict(one.metrics)) == (other.round, dict(other.metrics))
@@ -63,7 +65,8 @@ def test_a_best_model_that_is_the_current_one_or_none_is_not_kept_twice(best: Mo
     with safe_open(file_of(tmp_path, 7), framework="numpy") as file:
         assert list(file.keys()) == ["current"]
     read = newest_checkpoint(tmp_path)
-    assert read is not None and (read.best is None) == (best is None)
+    assert read is not None
+    assert (read.best is None) == (best is None)
     assert best is None or read.best.vector.tobytes() == CURRENT.tobytes()
 
 
@@ -71,7 +74,9 @@ def test_zeros_of_two_signs_are_two_models(tmp_path: Path) -> None:
     best = Model(np.array([1.5, 0.0, 2.0**-140], np.float32), 3)
     write_checkpoint(tmp_path, checkpoint(best=best))
     read = newest_checkpoint(tmp_path)
-    assert read is not None and read.best is not None and read.best.vector.tobytes() == best.vector.tobytes()
+    assert read is not None
+    assert read.best is not None
+    assert read.best.vector.tobytes() == best.vector.tobytes()
 
 
 def test_the_last_three_are_kept_also_beyond_six_digits(tmp_path: Path) -> None:
@@ -80,7 +85,8 @@ def test_the_last_three_are_kept_also_beyond_six_digits(tmp_path: Path) -> None:
     kept = sorted(int(path.name[6:].split(".")[0]) for path in (tmp_path / "checkpoints").iterdir())
     assert kept == [999_999, 1_000_000, 1_000_001]
     newest = newest_checkpoint(tmp_path)
-    assert newest is not None and newest.round == 1_000_001
+    assert newest is not None
+    assert newest.round == 1_000_001
 
 
 def test_without_checkpoints_there_is_none(tmp_path: Path) -> None:
@@ -125,8 +131,10 @@ def test_a_damaged_one_is_named_and_the_one_before_is_used(
         write_checkpoint(tmp_path, checkpoint(number))
     damage(file_of(tmp_path, 6))
     read = newest_checkpoint(tmp_path)
-    assert read is not None and read.round == 5
-    assert "round-000006.safetensors" in caplog.text and "goes on from round 5" in caplog.text
+    assert read is not None
+    assert read.round == 5
+    assert "round-000006.safetensors" in caplog.text
+    assert "goes on from round 5" in caplog.text
     cut(file_of(tmp_path, 5))
     with pytest.raises(ArtefactError, match=r"No checkpoint in .* is whole \(round-000006.*round-000005.*restore"):
         newest_checkpoint(tmp_path)

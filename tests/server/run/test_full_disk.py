@@ -45,7 +45,8 @@ def test_a_full_disk_ends_the_run_with_the_remedy_and_loses_no_round(name: str, 
     )
     with no_room(name), pytest.raises(ArtefactError, match=sentence):
         federate(SETTINGS, out, deployed=deployed)
-    assert Run(out).summary["status"] == "failed" and "make room" in Run(out).summary["reason"]
+    assert Run(out).summary["status"] == "failed"
+    assert "make room" in Run(out).summary["reason"]
     assert same(resume(out, deployed=deployed), uninterrupted(SETTINGS, deployed))
 
 

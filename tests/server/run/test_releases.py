@@ -44,7 +44,8 @@ def test_a_run_whose_requests_are_lost_does_not_go_on(tmp_path: Path) -> None:
 
 def test_without_noise_nothing_is_stated(tmp_path: Path) -> None:
     run = federate(SETTINGS.replace(rounds=1), tmp_path / "run")
-    assert "epsilon" not in run.summary and not (run.path / "releases.jsonl").exists()
+    assert "epsilon" not in run.summary
+    assert not (run.path / "releases.jsonl").exists()
 
 
 def test_without_the_accountant_the_run_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,7 +123,8 @@ def test_a_damaged_checkpoint_costs_its_round_only(tmp_path: Path, caplog: pytes
     newest.write_bytes(content)
     caplog.set_level(logging.WARNING, "pfedgp")
     run = resume(out)
-    assert "round-000003.safetensors: its checksum differs" in caplog.text and "from round 2" in caplog.text
+    assert "round-000003.safetensors: its checksum differs" in caplog.text
+    assert "from round 2" in caplog.text
     assert same(run, uninterrupted(SETTINGS, False))
 
 
@@ -138,7 +139,8 @@ def test_a_complete_run_is_refused_unless_it_gets_more_rounds(tmp_path: Path) ->
         resume(out, deployed=True, **{"rounds": 6, "learning-rate": 0.5})
     assert Run(out).summary["status"] == "completed"
     longer = resume(out, deployed=True, rounds=6)
-    assert longer.summary["rounds"] == 6 and len(longer.records) == 6
+    assert longer.summary["rounds"] == 6
+    assert len(longer.records) == 6
     assert longer.lasting[:3] == uninterrupted(SETTINGS, True).lasting[:3]
     assert Resumable.open(out, 7).settings.rounds == 7
     with pytest.raises(ArtefactError, match="complete: give --rounds with more than 6"):
@@ -179,7 +181,8 @@ def test_a_run_that_still_runs_is_left_alone_until_its_process_is_dead(tmp_path:
     holds += "lock = RunLock(Path(sys.argv[1])); print('held', flush=True); time.sleep(600)"
     with subprocess.Popen([sys.executable, "-c", holds, str(out)], stdout=subprocess.PIPE) as process:
         try:
-            assert process.stdout is not None and process.stdout.readline() == b"held\n"
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"held\n"
             assert is_claimed(out)
             before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
             with pytest.raises(ArtefactError, match=f"is in use by process {process.pid}, which still runs"):
@@ -241,7 +244,9 @@ def test_a_simulation_that_was_killed_goes_on_with_one_command(tmp_path: Path) -
     assert not (out / "summary.json").exists()
     done = subprocess.run(pfedgp("resume", str(out), "--workers", "1"), capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
-    assert "going on after round" in done.stdout and done.stdout.splitlines()[-1] == str(out)
+    assert "going on after round" in done.stdout
+    assert done.stdout.splitlines()[-1] == str(out)
     assert same(Run(out), Run(tmp_path / "whole"))
     again = subprocess.run(pfedgp("resume", str(out)), capture_output=True, text=True, timeout=600)
-    assert again.returncode == 2 and "is complete: give --rounds" in again.stderr
+    assert again.returncode == 2
+    assert "is complete: give --rounds" in again.stderr

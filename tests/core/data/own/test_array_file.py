@@ -14,7 +14,8 @@ def test_npz_layouts(shape: tuple[int, ...], tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", images=IMAGES.reshape(shape), y=np.array(NAMES))
     samples = read_samples(tmp_path / "a.npz", input_shape=(1, 8, 6))
     np.testing.assert_array_equal(samples.inputs[:, 0], IMAGES)
-    assert samples.labels == tuple(NAMES) and samples.ids[:2] == ("1", "2")
+    assert samples.labels == tuple(NAMES)
+    assert samples.ids[:2] == ("1", "2")
     assert "give --resize" in refused(tmp_path / "a.npz", input_shape=(1, 4, 4))
     resized = read_samples(tmp_path / "a.npz", input_shape=(3, 4, 4), resize=True)
     assert resized.inputs.shape == (6, 3, 4, 4)
@@ -23,7 +24,8 @@ def test_npz_layouts(shape: tuple[int, ...], tmp_path: Path) -> None:
 def test_npz_class_names_are_the_file_s_own(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", x=np.eye(2), labels=[1, 0], class_names=["dog", "cat"])
     samples = read_samples(tmp_path / "a.npz")
-    assert samples.labels == ("cat", "dog") and samples.inputs.dtype == np.float32
+    assert samples.labels == ("cat", "dog")
+    assert samples.inputs.dtype == np.float32
     np.savez(tmp_path / "b.npz", x=np.eye(2), labels=[1, 2], class_names=["dog", "cat"])
     assert "labels a sample '2'" in refused(tmp_path / "b.npz")
 

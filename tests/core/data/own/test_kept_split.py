@@ -22,7 +22,8 @@ def test_each_class_is_shared_out_60_20_20() -> None:
     counts = {name: Counter(p for p, c in zip(parts, classes, strict=True) if c == name) for name in set(classes)}
     assert counts["cat"] == {"train": 30, "validation": 10, "test": 10}
     assert counts["dog"] == {"train": 15, "validation": 5, "test": 5}
-    assert counts["eel"] == {"train": 2, "validation": 1} and counts["fox"] == {"train": 1}
+    assert counts["eel"] == {"train": 2, "validation": 1}
+    assert counts["fox"] == {"train": 1}
 
 
 def test_neither_order_nor_names_of_files_matter() -> None:
@@ -45,7 +46,8 @@ def test_data_that_grow_move_no_sample(tmp_path: Path) -> None:
     file.parent.mkdir()
     first = keep_split(file, digests(20), ["cat"] * 20)
     before = file.read_bytes()
-    assert keep_split(file, digests(20), ["cat"] * 20) == first and file.read_bytes() == before
+    assert keep_split(file, digests(20), ["cat"] * 20) == first
+    assert file.read_bytes() == before
     grown = keep_split(file, digests(50), ["cat"] * 50)
     assert grown[:20] == first
     assert Counter(grown) == {"train": 30, "validation": 10, "test": 10}
@@ -73,7 +75,8 @@ def test_a_damaged_file_is_never_drawn_anew(content: bytes, expected: str, tmp_p
     file.write_bytes(content)
     with pytest.raises(ArtefactError) as caught:
         keep_split(file, digests(5), ["cat"] * 5)
-    assert expected in str(caught.value) and file.read_bytes() == content
+    assert expected in str(caught.value)
+    assert file.read_bytes() == content
 
 
 def test_a_sample_moved_by_hand_is_noticed(tmp_path: Path) -> None:

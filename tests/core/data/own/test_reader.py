@@ -22,7 +22,8 @@ def test_folder_of_images(tmp_path: Path) -> None:
 def test_grey_and_colour_as_the_model_asks(tmp_path: Path) -> None:
     grey = folder(tmp_path / "grey")
     colour = read_samples(grey, input_shape=(3, 8, 6)).inputs
-    assert colour.shape == (6, 3, 8, 6) and (colour == colour[:, :1]).all()
+    assert colour.shape == (6, 3, 8, 6)
+    assert (colour == colour[:, :1]).all()
     rgb = np.repeat(IMAGES[..., None], 3, axis=3)
     assert read_samples(folder(tmp_path / "rgb", rgb), input_shape=(1, 8, 6)).inputs.shape == (6, 1, 8, 6)
     np.testing.assert_array_equal(read_samples(tmp_path / "rgb").inputs, colour)
@@ -57,7 +58,8 @@ def test_splits(tmp_path: Path) -> None:
     np.savez(tmp_path / "val.npz", x=IMAGES[:, None], y=NAMES)
     (tmp_path / "README.txt").touch()
     parts = read_splits(tmp_path)
-    assert list(parts) == ["train", "validation"] and parts["validation"].labels == tuple(NAMES)
+    assert list(parts) == ["train", "validation"]
+    assert parts["validation"].labels == tuple(NAMES)
     assert "has the splits train, validation" in refused(tmp_path)
     assert len(read_samples(tmp_path, split="train")) == 6
     assert [part.split for part in check_data(tmp_path).splits] == ["train", "validation"]

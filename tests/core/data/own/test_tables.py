@@ -16,8 +16,10 @@ def test_csv(separator: str, tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_text("\ufeff" + TABLE.replace(",", separator), encoding="utf-8")
     samples = read_samples(file)
-    assert samples.inputs.tolist() == [[1, 2], [3, 4]] and samples.labels == ("cat", "dog")
-    assert samples.columns == ("a", "b") and samples.ids == ("1", "2")
+    assert samples.inputs.tolist() == [[1, 2], [3, 4]]
+    assert samples.labels == ("cat", "dog")
+    assert samples.columns == ("a", "b")
+    assert samples.ids == ("1", "2")
 
 
 def test_csv_without_labels_is_for_prediction(tmp_path: Path) -> None:
@@ -69,7 +71,8 @@ def test_parquet(tmp_path: Path) -> None:
     table = pyarrow.table({"a": [1.0, 3.0, None], "label": ["cat", None, "dog"]})
     parquet.write_table(table, tmp_path / "t.parquet")
     report = check_data(tmp_path / "t.parquet")
-    assert report.splits[0].usable == 1 and len(report.problems) == 2
+    assert report.splits[0].usable == 1
+    assert len(report.problems) == 2
     parquet.write_table(table.slice(0, 1), tmp_path / "t.parquet")
     assert read_samples(tmp_path / "t.parquet").labels == ("cat",)
     (tmp_path / "t.parquet").write_bytes(b"no")

@@ -113,8 +113,11 @@ def test_same_fractions_in_every_split(shape, seed):
 def test_deterministic_and_seeded():
     labels = make_labels(10, 50)
     first, again, other = (k_class_partition(labels, 10, 20, 2, seed) for seed in (3, 3, 4))
-    assert first.hash == again.hash and first == again and hash(first) == hash(again)
-    assert first.hash != other.hash and first != other
+    assert first.hash == again.hash
+    assert first == again
+    assert hash(first) == hash(again)
+    assert first.hash != other.hash
+    assert first != other
     assert first.classes != other.classes
 
 
@@ -126,7 +129,8 @@ def test_hash_is_the_same_on_every_machine():
 
 def test_classes_and_fractions_do_not_depend_on_the_labels():
     small, large = (k_class_partition(make_labels(10, n), 10, 20, 2, seed=5) for n in (10, 90))
-    assert small.classes == large.classes and small.fractions == large.fractions
+    assert small.classes == large.classes
+    assert small.fractions == large.fractions
 
 
 def test_classes_are_mixed_between_clients():
@@ -178,7 +182,8 @@ def test_too_few_samples_of_a_class():
 def test_small_evaluation_splits_are_allowed():
     labels = make_labels(4, 30, validation=1, test=0)
     partition = k_class_partition(labels, 4, 20, 2, 0)
-    assert sum(partition.sizes("validation")) == 4 and 0 in partition.sizes("validation")
+    assert sum(partition.sizes("validation")) == 4
+    assert 0 in partition.sizes("validation")
     assert partition.sizes("test") == (0,) * 20
 
 
@@ -200,14 +205,17 @@ def test_bad_labels_are_refused(labels):
 def test_names_are_padded():
     assert k_class_partition(make_labels(2, 50), 2, 4, 1, 0).client_names[0] == "client-00"
     names = k_class_partition(make_labels(2, 80), 2, 102, 1, 0).client_names
-    assert names[0] == "client-000" and names[-1] == "client-101"
+    assert names[0] == "client-000"
+    assert names[-1] == "client-101"
 
 
 def test_json_round_trip():
     partition = k_class_partition(make_labels(10, 50), 10, 20, 2, 0)
     again = Partition.from_json(partition.to_json())
-    assert again == partition and again.hash == partition.hash
-    assert again.fractions == partition.fractions and again.client_names == partition.client_names
+    assert again == partition
+    assert again.hash == partition.hash
+    assert again.fractions == partition.fractions
+    assert again.client_names == partition.client_names
     assert again.indices["train"][3].dtype == np.int64
 
 

@@ -23,7 +23,8 @@ def test_cifar10_from_a_packed_file(tmp_path):
     path = write_packed(tmp_path / "packed.npz")
     data = load_dataset("cifar10", str(path))
     assert [len(s) for s in data.splits().values()] == [80, 20, 20]
-    assert data.class_names == tuple(CLASSES) and data.input_shape == (3, 32, 32)
+    assert data.class_names == tuple(CLASSES)
+    assert data.input_shape == (3, 32, 32)
     assert np.bincount(data.validation.labels).tolist() == [2] * 10
     packed = PackedJpeg(path)
     whole = packed.decode("train", np.arange(100), 32)
@@ -38,7 +39,8 @@ def test_cifar10_from_a_packed_file(tmp_path):
 def test_packed_images_are_decoded_once(tmp_path, monkeypatch):
     path = write_packed(tmp_path / "packed.npz")
     first = load_dataset("cifar10", str(path))
-    assert isinstance(first.train.inputs, np.memmap) and not first.train.inputs.flags.writeable
+    assert isinstance(first.train.inputs, np.memmap)
+    assert not first.train.inputs.flags.writeable
     datasets._load.cache_clear()
     monkeypatch.setattr(PackedJpeg, "decode", lambda *_: pytest.fail("decoded again"))
     again = load_dataset("cifar10", str(path))
@@ -52,14 +54,16 @@ def test_packed_file_with_other_content_is_decoded_again(tmp_path):
     first = load_dataset("cifar10", str(path))
     datasets._load.cache_clear()
     write_packed(path, per_class=(15, 2))
-    assert len(load_dataset("cifar10", str(path)).train) == 120 and len(first.train) == 80
+    assert len(load_dataset("cifar10", str(path)).train) == 120
+    assert len(first.train) == 80
 
 
 def test_cache_that_cannot_be_written(tmp_path, monkeypatch, caplog):
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     data = load_dataset("cifar10", str(write_packed(tmp_path / "packed.npz")))
-    assert len(data.train) == 80 and not isinstance(data.train.inputs, np.memmap)
+    assert len(data.train) == 80
+    assert not isinstance(data.train.inputs, np.memmap)
     assert "cannot be written" in caplog.text
 
 

@@ -143,7 +143,8 @@ def test_it_prints(browser: Any, page: str, tmp_path: Path) -> None:
 
     shown(browser, page, 1280, "dark")
     printed = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
-    assert printed.startswith(b"%PDF") and len(printed) > 10_000
+    assert printed.startswith(b"%PDF")
+    assert len(printed) > 10_000
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     ground = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

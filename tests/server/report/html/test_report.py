@@ -123,7 +123,8 @@ def page(run: Path) -> Page:
 
 
 def test_the_page_needs_nothing_else(page: Page) -> None:
-    assert "http" not in page.text.replace("http-equiv", "") and "@import" not in page.text
+    assert "http" not in page.text.replace("http-equiv", "")
+    assert "@import" not in page.text
     assert not re.search(r"url\(|\bfetch\(|XMLHttpRequest|\bimport\(", page.text)
     assert [a["href"] for a in page.all("link")] == ["data:,"]
     assert not any("src" in attributes for _, attributes in page.elements)
@@ -135,24 +136,31 @@ def test_the_policy_allows_the_one_script_and_no_other(page: Page) -> None:
     (policy,) = [a["content"] for a in page.all("meta") if a.get("http-equiv") == "Content-Security-Policy"]
     (script,) = re.findall(r"<script>(.*?)</script>", page.text, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    assert policy is not None and "default-src 'none'" in policy and f"script-src 'sha256-{digest}'" in policy
+    assert policy is not None
+    assert "default-src 'none'" in policy
+    assert f"script-src 'sha256-{digest}'" in policy
 
 
 def test_names_are_text(page: Page) -> None:
-    assert len(page.all("script")) == 1 and EVIL in page.words
-    assert "<b>1</b>" in page.words and not any("alert" in str(a) for tag, a in page.elements if tag == "script")
+    assert len(page.all("script")) == 1
+    assert EVIL in page.words
+    assert "<b>1</b>" in page.words
+    assert not any("alert" in str(a) for tag, a in page.elements if tag == "script")
     assert "pFedGP run first & last" in page.words
     (evil,) = [a for a in page.all("svg") if EVIL in str(a["aria-label"])]
     assert str(evil["aria-label"]).startswith(f"Reliability of {EVIL}: accuracy ")
 
 
 def test_every_part_is_reachable_without_sight_or_mouse(page: Page) -> None:
-    assert page.all("html")[0]["lang"] == "en" and len(page.all("h1")) == 1 and len(page.all("main")) == 1
+    assert page.all("html")[0]["lang"] == "en"
+    assert len(page.all("h1")) == 1
+    assert len(page.all("main")) == 1
     assert all(a.get("role") == "img" and a.get("aria-label") for a in page.all("svg"))
     assert all(a.get("scope") in ("row", "col") for a in page.all("th"))
     assert len(page.all("table")) == len(page.all("caption"))
     frames = [a for a in page.all("div") if a.get("class") == "frame"]
-    assert len(frames) == len(page.all("table")) and all(a["tabindex"] == "0" and a["aria-label"] for a in frames)
+    assert len(frames) == len(page.all("table"))
+    assert all(a["tabindex"] == "0" and a["aria-label"] for a in frames)
     sortable = [a for a in page.all("th") if "aria-sort" in a]
     assert len(page.all("button")) == len(sortable) > 5
     ids = {a["id"] for _, a in page.elements if "id" in a}
@@ -163,13 +171,17 @@ def test_the_page_tells_the_numbers(page: Page) -> None:
     said = " ".join(page.words)
     for text in ("75.0 %", "3.0 MB", "1.0 MB", "digits, full GP, 3 clients"):
         assert text in said
-    assert "seed 7" in said and "(default 0)" in said  # a changed setting is told from a default
-    assert "jitter added" in said and "n/a" in said
+    assert "seed 7" in said
+    assert "(default 0)" in said
+    assert "jitter added" in said
+    assert "n/a" in said
     assert "temperature 0.1 has the smallest ECE (the grid's edge, only 40 validation samples);" in said
     assert "the model's temperature, by a more prudent rule, is 0.5." in said
     assert re.search(r"ECE and NLL are 0\.\d+ and \d\.\d+ at temperature 1, .* at temperature 0\.1, .* 0\.5\.", said)
-    assert "0.1 (smallest ECE)" in said and "0.5 (the model's)" in said
-    assert "Model temperature 0.5" in said and "0.432" in said
+    assert "0.1 (smallest ECE)" in said
+    assert "0.5 (the model's)" in said
+    assert "Model temperature 0.5" in said
+    assert "0.432" in said
 
 
 def test_a_former_run_has_one_temperature(run: Path, tmp_path: Path) -> None:
@@ -194,9 +206,11 @@ def test_figures_are_files_too(run: Path) -> None:
     assert names == {f"{stem}.{kind}" for stem in stems for kind in ("png", "svg")}
     for stem in stems:
         root = ET.parse(run / "figures" / f"{stem}.svg").getroot()
-        assert root.tag == "{http://www.w3.org/2000/svg}svg" and "var(" not in ET.tostring(root, "unicode")
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        assert "var(" not in ET.tostring(root, "unicode")
         picture = Image.open(run / "figures" / f"{stem}.png")
-        assert picture.width == 2 * float(root.get("width", 0)) and len(np.unique(np.asarray(picture))) > 10
+        assert picture.width == 2 * float(root.get("width", 0))
+        assert len(np.unique(np.asarray(picture))) > 10
 
 
 def test_certificates_are_shown_where_there_are_some(run: Path, tmp_path: Path) -> None:
@@ -221,7 +235,8 @@ def test_certificates_of_certify_are_collected(run: Path, tmp_path: Path, capsys
         assert main(["report", str(copy), "--certificate", str(file)]) == 0
     assert json.loads((copy / "certificates.json").read_text()) == [certificate]
     words = Page((copy / "report.html").read_text()).words
-    assert {"Certificates", "4; 6", "0.5221", "a < b; c"} <= set(words) and words.count("pac-bayes") == 1
+    assert {"Certificates", "4; 6", "0.5221", "a < b; c"} <= set(words)
+    assert words.count("pac-bayes") == 1
 
     other.write_text(json.dumps(certificate | {"model_sha256": "ab"}))
     for wrong, text in ((other, "about the model ab"), (tmp_path, "Cannot read"), (copy / "config.toml", "is no")):
@@ -235,14 +250,16 @@ def test_many_classes_are_a_map_and_the_worst_mistakes(tmp_path: Path) -> None:
     path = classification_run(tmp_path / "run", classes=60)
     page = Page(write_report(path).read_text())
     assert any("Class confusion: 4 of 40" in str(a["aria-label"]) for a in page.all("svg"))
-    assert "The most frequent mistakes" in page.words and "40.0 %" in page.words
+    assert "The most frequent mistakes" in page.words
+    assert "40.0 %" in page.words
 
 
 def test_many_clients_have_all_rows_and_the_worst_diagrams(tmp_path: Path) -> None:
     path = classification_run(tmp_path / "run", names=tuple(f"c{i}" for i in range(130)))
     page = Page(write_report(path).read_text())
     assert sum("Reliability of" in str(a["aria-label"]) for a in page.all("svg")) == 120
-    assert "10 more clients are in calibration.json." in page.words and "c129" in page.words
+    assert "10 more clients are in calibration.json." in page.words
+    assert "c129" in page.words
 
 
 def test_a_regression_is_reported_by_its_errors(run: Path, tmp_path: Path) -> None:
@@ -304,7 +321,8 @@ def test_a_damaged_file_is_named(run: Path, tmp_path: Path, name: str, content: 
 def test_the_command(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "page.html"
     assert main(["report", str(run), "--out", str(target)]) == 0
-    assert capsys.readouterr().out == f"{target}\n" and target.read_text() == (run / "report.html").read_text()
+    assert capsys.readouterr().out == f"{target}\n"
+    assert target.read_text() == (run / "report.html").read_text()
     assert main(["report", str(tmp_path)]) == 2
     assert "There is no run in" in capsys.readouterr().err
     assert main(["report", str(run), "--out", str(tmp_path)]) == 2
@@ -343,14 +361,17 @@ def test_a_curve_is_where_its_numbers_are() -> None:
         r'<polyline points="([^"]+)" stroke-linejoin="round" fill="none" stroke="var\(--accent\)"', drawing.inline_svg()
     )
     (x0, y0), (x1, y1) = (map(float, pair.split(",")) for pair in line.split())
-    assert x1 > x0 and y1 < y0 and "from 0.000 to 1.000" in drawing.label
+    assert x1 > x0
+    assert y1 < y0
+    assert "from 0.000 to 1.000" in drawing.label
 
 
 @pytest.mark.parametrize("points", [[], [(1, 0.5)], [(1, 1.0), (2, 1.0)], [(5, -3.0), (900, 1e6)], [(1, 0.0)]])
 def test_any_curve_can_be_drawn(points: list[tuple[int, float]]) -> None:
     for key in ("validation_accuracy", "train_loss"):
         drawing = over_rounds("x", key, points, best=1)
-        assert "nan" not in drawing.inline_svg() and drawing.png().startswith(b"\x89PNG")
+        assert "nan" not in drawing.inline_svg()
+        assert drawing.png().startswith(b"\x89PNG")
 
 
 def test_reliability_of_no_sample_says_so() -> None:
