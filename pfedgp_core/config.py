@@ -13,7 +13,17 @@ from typing import Any
 
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.method_settings import MethodSettings, method_fields
-from pfedgp_core.registry import DATASETS, KERNELS, METHODS, PARTITIONS, TASKS, VARIANTS, choices, is_import_path
+from pfedgp_core.registry import (
+    DATASETS,
+    KERNELS,
+    METHODS,
+    NETWORKS,
+    PARTITIONS,
+    TASKS,
+    VARIANTS,
+    choices,
+    is_import_path,
+)
 from pfedgp_core.setting import Value, check, default_of, kebab, setting
 
 __all__ = ["GPSettings", "Settings", "flat_fields"]
@@ -92,7 +102,7 @@ class Settings:
     classes: str = setting(
         "own", "classes of a client's tree: those of its data, or all of the federation", choices=("own", "all")
     )
-    network: str = setting("auto", "kernel network: auto, lenet, mlp, resnet18, mobilenetv2 or package.module:function")
+    network: str = setting("auto", f"kernel network: auto, {', '.join(NETWORKS)} or package.module:function")
     feature_dim: int = setting(84, "width of the features that enter the kernel", low=1, high=4096)
     # The federation
     rounds: int = setting(60, "communication rounds", low=1, high=1_000_000)

@@ -16,6 +16,7 @@ __all__ = [
     "KERNELS",
     "METHODS",
     "METRICS",
+    "NETWORKS",
     "PARTITIONS",
     "TASKS",
     "VARIANTS",
@@ -195,6 +196,16 @@ VARIANTS: dict[str, VariantEntry] = {
         needs_inducing=True,
         no_certificate="",
         tasks=("classification", "regression"),
+    ),
+}
+
+# Networks: functions or classes (input_shape, feature_dim) -> nn.Module, see `pfedgp_core.model.network`.
+NETWORKS: dict[str, Entry] = {
+    "lenet": Entry("pfedgp_core.model.lenet:LeNet", "two convolutions and two linear layers, the paper's"),
+    "mlp": Entry("pfedgp_core.model.mlp:MLP", "two hidden layers, for vectors"),
+    "resnet18": Entry("pfedgp_core.model.torchvision_networks:resnet18", "ResNet-18 without batch normalisation"),
+    "mobilenetv2": Entry(
+        "pfedgp_core.model.torchvision_networks:mobilenetv2", "MobileNetV2 without batch normalisation"
     ),
 }
 

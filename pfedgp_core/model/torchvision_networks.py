@@ -17,6 +17,7 @@ from torchvision.models.mobilenetv2 import InvertedResidual
 from torchvision.models.resnet import BasicBlock
 
 from pfedgp_core.errors import ConfigError
+from pfedgp_core.words import shape_text
 
 __all__ = ["FEATURE_DIM", "ChannelBias", "mobilenetv2", "resnet18"]
 
@@ -36,8 +37,10 @@ class ChannelBias(nn.Module):
         return inputs + self.bias
 
 
-def resnet18(input_shape: tuple[int, ...]) -> nn.Module:
+def resnet18(input_shape: tuple[int, ...], _feature_dim: int = FEATURE_DIM) -> nn.Module:
     """ResNet-18 with biases in place of batch normalisation; inputs of any number of channels.
+
+    The width of the features is `FEATURE_DIM`, whatever is asked for.
 
     Raises
     ------
@@ -53,10 +56,11 @@ def resnet18(input_shape: tuple[int, ...]) -> nn.Module:
     return network
 
 
-def mobilenetv2(input_shape: tuple[int, ...]) -> nn.Module:
+def mobilenetv2(input_shape: tuple[int, ...], _feature_dim: int = FEATURE_DIM) -> nn.Module:
     """MobileNetV2 with biases in place of batch normalisation, without dropout; inputs of any number of channels.
 
-    It wants a smaller ``learning-rate`` than the other networks: 0.01 trains it, at 0.05 it stays where it began.
+    The width of the features is `FEATURE_DIM`, whatever is asked for. It wants a smaller ``learning-rate`` than the
+    other networks: 0.01 trains it, at 0.05 it stays where it began.
 
     Raises
     ------
@@ -93,9 +97,8 @@ def _initialise(network: nn.Module, linear: Iterable[nn.Module], branch_ends: It
 
 def _channels(name: str, input_shape: tuple[int, ...]) -> int:
     if len(input_shape) != 3:
-        shape = " x ".join(str(side) for side in input_shape)
         raise ConfigError(
-            f"network = {name!r} cannot take inputs of shape {shape}; give images of shape channels x height x width, "
-            "or set network='mlp'."
+            f"network = {name!r} cannot take inputs of shape {shape_text(input_shape)}; give images of shape "
+            "channels x height x width, or set network='mlp'."
         )
     return input_shape[0]

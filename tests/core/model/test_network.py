@@ -7,7 +7,9 @@ import torch
 from torch import nn
 
 from pfedgp_core.errors import ConfigError
-from pfedgp_core.model.network import MLP, LeNet, build_network
+from pfedgp_core.model.lenet import LeNet
+from pfedgp_core.model.mlp import MLP
+from pfedgp_core.model.network import build_network
 
 
 def generator(seed: int = 0) -> torch.Generator:

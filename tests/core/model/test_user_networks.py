@@ -5,22 +5,14 @@ import textwrap
 
 import pytest
 import torch
-from torch import nn
 
 from pfedgp_core.errors import ConfigError
-from pfedgp_core.model import network as module
-from pfedgp_core.model.network import NETWORKS, LeNet, build_network, feature_width, register_network
+from pfedgp_core.model.network import build_network, feature_width
+from pfedgp_core.registry import NETWORKS, Entry
 
 
 def generator(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
-
-
-@pytest.fixture
-def register(monkeypatch):
-    """register_network, undone after the test."""
-    monkeypatch.setattr(module, "NETWORKS", dict(NETWORKS))
-    return register_network
 
 
 @pytest.fixture
@@ -96,14 +88,7 @@ def test_mistakes_of_the_user_are_named(user_package, name, message):
     assert str(caught.value).endswith(".")
 
 
-def test_register_network(register):
-    register("wide", lambda shape, width: nn.Linear(shape[0], 2 * width))
-    assert feature_width(build_network("wide", (5,), 10), (5,)) == 20
-    assert "wide" not in NETWORKS  # the fixture's copy
-
-
-@pytest.mark.parametrize("name", ["", "auto", "a:b", "lenet"])
-def test_names_that_cannot_be_registered(register, name):
-    with pytest.raises(ConfigError, match="name"):
-        register(name, lambda shape, width: nn.Linear(shape[0], width))
-    register("lenet", LeNet)  # again the same: no conflict
+def test_a_network_is_a_line_of_the_registry(user_package, monkeypatch):
+    monkeypatch.setitem(NETWORKS, "wide", Entry("user_networks:good", "a user's own"))
+    by_path = build_network("user_networks:good", (5,), 9)
+    assert feature_width(build_network("wide", (5,), 9), (5,)) == feature_width(by_path, (5,))
