@@ -8,7 +8,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
 from pfedgp_core.learning.robust import median, trim_count, trimmed_mean
 
-__all__ = ["average", "combine", "implausible_updates", "update_norms"]
+__all__ = ["aggregate", "average", "combine", "implausible_updates", "update_norms", "weighted_mean"]
 
 
 def combine(settings: Settings, sent: np.ndarray, vectors: Sequence[np.ndarray], counts: Sequence[int]) -> np.ndarray:
@@ -34,16 +34,21 @@ def combine(settings: Settings, sent: np.ndarray, vectors: Sequence[np.ndarray],
     DataError
         As `average`; also vectors that have another shape than `sent`.
     """
+    return _rounded(aggregate(settings, sent, vectors, counts))
+
+
+def aggregate(settings: Settings, sent: np.ndarray, vectors: Sequence[np.ndarray], counts: Sequence[int]) -> np.ndarray:
+    """As `combine`, before it is rounded: float64 [P]."""
     for i, vector in enumerate(vectors):
         if np.shape(vector) != np.shape(sent):
             raise DataError(f"Vector {i} has shape {list(np.shape(vector))}, {list(np.shape(sent))} was sent out.")
     if settings.aggregation == "samples":
-        return average(vectors, counts)
+        return weighted_mean(vectors, counts)
     trim = trim_count(settings.trim_share, len(vectors))
     if not vectors or settings.aggregation == "uniform" or (settings.aggregation == "trimmed-mean" and not trim):
-        return average(vectors)
+        return weighted_mean(vectors)
     arrays = [_checked(i, vector, np.shape(sent)) for i, vector in enumerate(vectors)]
-    return _rounded(median(arrays) if settings.aggregation == "median" else trimmed_mean(arrays, trim))
+    return median(arrays) if settings.aggregation == "median" else trimmed_mean(arrays, trim)
 
 
 def average(vectors: Sequence[np.ndarray], weights: Sequence[float] | None = None) -> np.ndarray:
@@ -70,6 +75,11 @@ def average(vectors: Sequence[np.ndarray], weights: Sequence[float] | None = Non
         No vector, vectors of different shapes, a vector or weight that is not finite, a weight that is not positive,
         or an average beyond the range of float32.
     """
+    return _rounded(weighted_mean(vectors, weights))
+
+
+def weighted_mean(vectors: Sequence[np.ndarray], weights: Sequence[float] | None = None) -> np.ndarray:
+    """As `average`, before it is rounded: float64 [P]."""
     if len(vectors) == 0:
         raise DataError("There is no vector to average; wait for at least one client's update.")
     scale = _normalised(weights, len(vectors))
@@ -77,7 +87,7 @@ def average(vectors: Sequence[np.ndarray], weights: Sequence[float] | None = Non
     total = np.zeros(shape, dtype=np.float64)
     for i, (vector, weight) in enumerate(zip(vectors, scale, strict=True)):
         total += weight * _checked(i, vector, shape).astype(np.float64)
-    return _rounded(total)
+    return total
 
 
 def _checked(i: int, vector: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -5,8 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
-from pfedgp_core.learning.aggregation import average, implausible_updates, update_norms
+from pfedgp_core.learning.aggregation import (
+    aggregate,
+    average,
+    combine,
+    implausible_updates,
+    update_norms,
+    weighted_mean,
+)
 
 
 def test_golden_fedavg(golden):
@@ -39,6 +47,25 @@ def test_sums_in_float64():
     big = np.array([1e8], dtype=np.float32)
     vectors = [big] + [np.array([1.0], dtype=np.float32)] * 1000 + [-big]
     assert average(vectors)[0] == pytest.approx(1000 / 1002, rel=1e-6)
+
+
+def test_weighted_mean_is_not_rounded():
+    assert weighted_mean([np.array([1.0]), np.array([2.0])], [2, 1])[0] == pytest.approx(4 / 3, rel=1e-15)
+
+
+@pytest.mark.parametrize("aggregation", ["uniform", "samples", "median", "trimmed-mean"])
+def test_combine_rounds_what_aggregate_gives(aggregation):
+    vectors = list(np.random.default_rng(2).normal(size=(5, 50)))
+    settings = Settings(aggregation=aggregation, trim_share=0.2)
+    exact = aggregate(settings, vectors[0], vectors, [3, 1, 4, 1, 5])
+    np.testing.assert_array_equal(combine(settings, vectors[0], vectors, [3, 1, 4, 1, 5]), exact.astype(np.float32))
+
+
+@pytest.mark.parametrize("aggregation", ["uniform", "samples", "median", "trimmed-mean"])
+def test_aggregate_is_float64(aggregation):
+    vectors = list(np.random.default_rng(2).normal(size=(5, 50)))
+    exact = aggregate(Settings(aggregation=aggregation, trim_share=0.2), vectors[0], vectors, [3, 1, 4, 1, 5])
+    assert np.any(exact.astype(np.float32) != exact)
 
 
 def test_inputs_are_left_alone():
