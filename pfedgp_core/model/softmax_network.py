@@ -56,12 +56,12 @@ class SoftmaxNetwork(nn.Module):
         return made
 
 
-def layer_tensors(network: nn.Module) -> list[list[Tensor]]:
-    """Float parameters and buffers of each layer that has any, in the order in which the layers were made."""
+def layer_tensors(network: nn.Module) -> list[dict[str, Tensor]]:
+    """Float parameters and buffers of each layer that has any, by name, in the order in which the layers were made."""
     layers = []
-    for module in network.modules():
-        own = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
-        if floats := [t for t in own if t.is_floating_point()]:
+    for prefix, module in network.named_modules():
+        own = [*module.named_parameters(prefix, recurse=False), *module.named_buffers(prefix, recurse=False)]
+        if floats := {name: t for name, t in own if t.is_floating_point()}:
             layers.append(floats)
     return layers
 
