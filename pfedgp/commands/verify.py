@@ -7,7 +7,7 @@ from collections import Counter
 import torch
 
 from pfedgp.verification.format import Case, load
-from pfedgp.verification.runner import verify
+from pfedgp.verification.runner import TOPICS, Result, verify
 from pfedgp_core.errors import ConfigError
 
 __all__ = ["add_arguments", "main"]
@@ -32,6 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Print one line for each expected value and a summary; return 1 if one of them failed, else 0.
 
+    A value that is not understood counts as failed; the summary says how many there were and names them.
+
     Raises
     ------
     ConfigError
@@ -42,16 +44,30 @@ def main(args: argparse.Namespace) -> int:
     torch.set_num_threads(1)  # small batched factorisations are slower on several
     start = time.monotonic()
     counts: Counter[str] = Counter()
+    unknown: list[Result] = []
     for result in verify(cases, selected, args.seed, DTYPES[args.dtype]):
         print(result, flush=True)
         counts[result.status] += 1
+        if not result.understood:
+            unknown.append(result)
     print(
         f"{counts['PASS']} passed, {counts['FAIL']} failed, {counts['INFO']} for information, "
         f"in {len(selected)} cases, {time.monotonic() - start:.1f} s"
     )
     if not counts["PASS"] + counts["FAIL"]:
         print("Nothing was compared: these cases have no values for this --dtype.")
+    if unknown:
+        print(f"{len(unknown)} of the failed were not understood: {_names(unknown, selected)}.")
     return 1 if counts["FAIL"] else 0
+
+
+def _names(unknown: list[Result], selected: list[Case]) -> str:
+    """The topics that are not known, and the values that are not in topics that are."""
+    topics = {case.id: case.topic for case in selected}
+    known = sorted({f"{r.case} {r.name}".rstrip() for r in unknown if topics[r.case] in TOPICS})
+    others = sorted({topics[r.case] for r in unknown} - set(TOPICS))
+    parts = (("topics", others), ("values", known))
+    return "; ".join(f"{what} {', '.join(names)}" for what, names in parts if names)
 
 
 def _select(cases: tuple[Case, ...], args: argparse.Namespace) -> list[Case]:

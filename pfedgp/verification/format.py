@@ -15,7 +15,7 @@ from pfedgp_core.errors import ConfigError
 
 __all__ = ["KINDS", "Assert", "Case", "Inputs", "NotUnderstood", "load"]
 
-KINDS = ("exact", "mc", "info")
+KINDS = ("exact", "mc", "info", "spec")
 
 
 class NotUnderstood(Exception):
@@ -65,7 +65,8 @@ class Assert:
     name : str
         Says in words which quantity is meant.
     value : number, bool, text, None, or nested lists and dicts of these
-    kind : {"exact", "mc", "info"}
+    kind : {"exact", "mc", "info", "spec"}
+        ``info`` is a value that is not to be matched, ``spec`` a table of settings to read.
     options : dict
         Tolerance (``atol``, ``atol_float32``, ``rtol``, ``rule``, ``var``), effort (``chains``, ``steps``, ``n_min``)
         and ``test_index``.

@@ -8,6 +8,8 @@ import torch
 from pfedgp.verification.compare import Verdict, compare, float32_tolerance
 from pfedgp.verification.format import KINDS, Assert, Case, NotUnderstood
 from pfedgp.verification.ipdata_topic import IPDATA_RULES
+from pfedgp.verification.layered_topic import LAYERED_RULES
+from pfedgp.verification.metrics_topic import METRICS_RULES
 from pfedgp.verification.node_topics import NODE_RULES
 from pfedgp.verification.pac_topic import PAC_RULES
 from pfedgp.verification.partition_topic import PARTITION_RULES
@@ -35,16 +37,21 @@ TOPICS: dict[str, Sequence[Rule]] = {
     "partition": PARTITION_RULES,
     "federated": FEDERATED_RULES,
     "pac": PAC_RULES,
+    "fedavg": LAYERED_RULES,
+    "fedper": LAYERED_RULES,
+    "lgfedavg": LAYERED_RULES,
+    "metrics": METRICS_RULES,
 }
 
 
 class Result(NamedTuple):
-    """What became of one assert. ``status`` is PASS, FAIL or INFO."""
+    """What became of one assert. ``status`` is PASS, FAIL or INFO; what is not understood is a FAIL."""
 
     status: str
     case: str
     name: str
     text: str
+    understood: bool = True
 
     def __str__(self) -> str:
         return f"{self.status} {self.case} {self.name} {self.text}".rstrip()
@@ -70,9 +77,9 @@ def verify(
     workspaces = {dtype: Workspace({case.id: case for case in cases}, seed, dtype) for dtype in dtypes}
     for case in selected:
         if not case.asserts:
-            yield Result("FAIL", case.id, "", "not understood: the case has no asserts")
+            yield Result("FAIL", case.id, "", "not understood: the case has no asserts", understood=False)
         for check in case.asserts:
-            if check.kind == "info":
+            if check.kind == "info" or (check.kind == "spec" and case.topic in TOPICS):
                 if workspaces:
                     yield Result("INFO", case.id, check.name, _shorten(check.value))
                 continue
@@ -91,6 +98,7 @@ def _judge(question: Question) -> Result:
     case, check = question.case, question.check
     float32 = question.workspace.dtype == torch.float32
     name = f"{check.name} (float32)" if float32 else check.name
+    understood = True
     try:
         if case.topic not in TOPICS:
             raise NotUnderstood(f"the topic {case.topic!r} is not known")
@@ -102,12 +110,12 @@ def _judge(question: Question) -> Result:
             value, draws = value
         verdict = compare(value, check, float32=float32, draws=draws)
     except NotUnderstood as reason:
-        verdict = Verdict(False, f"not understood: {reason}")
+        understood, verdict = False, Verdict(False, f"not understood: {reason}")
     except PFedGPError as error:
         verdict = Verdict(False, f"not computed: {error}")
     except Exception as error:  # inputs of a form that no rule foresaw must not end the run
         verdict = Verdict(False, f"not computed: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
-    return Result("PASS" if verdict.passed else "FAIL", case.id, name, verdict.text)
+    return Result("PASS" if verdict.passed else "FAIL", case.id, name, verdict.text, understood)
 
 
 def _shorten(value: object) -> str:

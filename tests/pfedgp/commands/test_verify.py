@@ -136,6 +136,33 @@ def test_what_is_not_understood_fails(public, check, dtype):
     assert all("not understood" in line for line in failures(lines))
 
 
+def test_summary_names_topics_and_values_that_are_not_understood(public, check):
+    topic, name = (copy.deepcopy(public["fedavg"]) for _ in range(2))
+    topic["id"], topic["topic"] = "stars", "astrology"
+    name["asserts"][0]["name"] = "the colour"
+    _, lines = check([topic, name])
+    wanted = (
+        f"{1 + len(topic['asserts'])} of the failed were not understood: topics astrology; values fedavg the colour."
+    )
+    assert lines[-1] == wanted
+
+
+def test_file_of_unknown_topics_alone_is_no_success(public, check):
+    case = public["fedavg"] | {"topic": "astrology"}
+    assert check([case])[0] == 1
+
+
+def test_specification_of_an_unknown_topic_is_no_success(public, check):
+    table = {"name": "table", "value": [1], "kind": "spec"}
+    assert check([public["fedavg"] | {"topic": "astrology", "asserts": [table]}])[0] == 1
+
+
+def test_values_that_fail_are_not_called_not_understood(public, check):
+    case = copy.deepcopy(public["fedavg"])
+    case["asserts"][0]["value"][0] += 1
+    assert " 1 failed" in check([case])[1][-1]
+
+
 @pytest.mark.parametrize("name", ["tau", "omega", "Xs", "y", "X"])
 def test_missing_input_is_named(public, check, name):
     case = copy.deepcopy(public["fixed_fitc_a"])

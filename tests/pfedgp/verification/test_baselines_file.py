@@ -1,0 +1,66 @@
+"""The baselines' public file: what the product has passes, what it does not have is said not to be understood."""
+
+import pytest
+
+from pfedgp.verification.runner import TOPICS
+from tests.pfedgp.verification.golden_runs import failures, public, results
+
+NAMES = sorted({case["topic"] for case in public()})
+BUILT = [name for name in NAMES if name in TOPICS]
+NOT_BUILT = [name for name in NAMES if name not in TOPICS]
+
+
+@pytest.mark.parametrize("topic", ["fedavg", "fedper", "lgfedavg", "metrics"])
+def test_topic_is_built(topic):
+    assert topic in BUILT
+
+
+@pytest.mark.parametrize("topic", BUILT)
+def test_built_topic_passes_in_both_precisions(topic):
+    assert failures(public(topic)) == []
+
+
+@pytest.mark.parametrize("topic", BUILT)
+def test_every_value_is_compared_in_both_precisions(topic):
+    exact = [check for case in public(topic) for check in case["asserts"] if check["kind"] == "exact"]
+    assert len([r for r in results(public(topic)) if r.status == "PASS"]) == 2 * len(exact)
+
+
+@pytest.mark.parametrize("topic", NOT_BUILT)
+def test_topic_that_is_not_built_is_not_understood(topic):
+    assert {(r.status, r.understood) for r in results(public(topic))} == {("FAIL", False)}
+
+
+def test_information_is_not_matched():
+    assert [r.name for r in results(public("metrics")) if r.status == "INFO"] == ["mean_of_client_eces"] * 2
+
+
+def test_specification_is_not_matched():
+    case = public("metrics")[0]
+    case["asserts"] = [{"name": "table", "value": {"a": 1}, "kind": "spec"}]
+    assert [r.status for r in results([case])] == ["INFO"]
+
+
+@pytest.mark.parametrize("topic", BUILT)
+def test_unknown_name_is_not_understood(topic):
+    case = public(topic)[0]
+    case["asserts"][0]["name"] = "colour_of_the_server"
+    assert [r.name.split()[0] for r in results([case]) if not r.understood] == ["colour_of_the_server"] * 2
+
+
+def pushed(value):
+    """The value with its first number moved by more than any tolerance."""
+    if isinstance(value, dict):
+        first = next(iter(value))
+        return {**value, first: pushed(value[first])}
+    if isinstance(value, list):
+        return [pushed(value[0]), *value[1:]]
+    return value + 1e-3
+
+
+@pytest.mark.parametrize("topic", BUILT)
+def test_every_value_can_fail(topic):
+    cases = public(topic)
+    for check in (check for case in cases for check in case["asserts"]):
+        check["value"] = pushed(check["value"])
+    assert [r.name for r in results(cases) if r.status == "PASS"] == []
