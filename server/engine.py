@@ -18,11 +18,14 @@ class Engine:
     riding : bool
         Whether the evaluation of a round's model rides in the next round's exchange, which is worth it where every
         exchange costs most of a second.
+    patches_missing : tuple of str
+        Patches of the engine that this run goes on without, because they do not fit what is installed; a sentence each.
     """
 
     name: str
     window: int | None
     riding: bool
+    patches_missing: tuple[str, ...] = ()
 
 
 DEPLOYMENT = Engine("deployment", window=None, riding=True)

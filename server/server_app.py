@@ -6,7 +6,7 @@ import time
 import traceback
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
@@ -16,8 +16,7 @@ from pfedgp_core.errors import ConfigError, PFedGPError
 from pfedgp_core.wire.versions import software_versions
 from server.engine import DEPLOYMENT, Engine
 from server.federation import run_federation
-from server.flower.grid import PatientGrid
-from server.flower.object_retry import shorten_object_retry
+from server.flower.patches import guarded
 from server.outputs import Outputs, take_path
 from server.publish import Publication, take_publish, waiting_settings
 from server.run.artefacts import RunFolder
@@ -52,12 +51,16 @@ def serve(grid: Grid, context: Context, engine: Engine) -> None:
         The run cannot start, or ended without a result; its text is a sentence for the operator.
     """
     _log_to_console()
-    shorten_object_retry()
     run_config = dict(context.run_config)
     resume, published = take_path(run_config, RESUME, "RUN"), take_publish(run_config)
     outputs = Outputs.take(run_config)
-    origin = {"run_id": str(context.run_id), "versions": software_versions(), "engine": engine.name}
-    grid = cast(Grid, PatientGrid(grid))
+    origin = {
+        "run_id": str(context.run_id),
+        "versions": software_versions(),
+        "engine": engine.name,
+        "patches_missing": list(engine.patches_missing),
+    }
+    grid = guarded(grid)
     if published:
         outputs.check()
         path, model = _folder(outputs, "published"), Path(published).expanduser().absolute()
@@ -92,7 +95,7 @@ def _go_on(
         outputs = outputs.or_else(former.outputs)
         outputs.check()
         sweep_partial(path)
-        again = {key: origin[key] for key in ("run_id", "versions", "engine")}
+        again = {key: origin[key] for key in ("run_id", "versions", "engine", "patches_missing")}
         resumed = [*former.origin.get("resumed", []), {"after_round": former.round, **again}]
         folder = RunFolder.reopen(path, former.settings, former.origin | outputs.to_origin() | {"resumed": resumed})
         _run(grid, former.settings, folder, outputs, engine, former.checkpoint)

@@ -66,10 +66,13 @@ def _site(args: argparse.Namespace) -> "Iterator[Check]":
     if args.certs:
         raise ConfigError("--certs is for the server: leave it out, or leave out --superlink.")
     from pfedgp.doctor.local import check_client, check_data_at, check_device, check_folder, check_versions
+    from pfedgp.doctor.patches import check_patches
     from pfedgp.doctor.problem import checked
     from pfedgp.doctor.site import check_connection
+    from pfedgp.patches import patches_of
 
     yield check_versions("the server's cannot be seen from a site")
+    yield check_patches(patches_of("site"))
     yield from check_connection(args.superlink, args.ca, args.key, measure=True)
     if args.state:
         folder = args.state.expanduser().absolute()
@@ -84,11 +87,14 @@ def _server(args: argparse.Namespace) -> "Iterator[Check]":
     for option in ("ca", "key", "data", "device"):
         if getattr(args, option):
             raise ConfigError(f"--{option} is for a site: give --superlink HOST:PORT too.")
+    from pfedgp.doctor.patches import check_patches
     from pfedgp.doctor.server import check_server
     from pfedgp.operator.state import StateFolder, default_state
+    from pfedgp.patches import patches_of
 
     state = StateFolder((args.state or default_state()).expanduser().absolute())
     if (state.path / "client.json").exists() and not (state.path / "server.json").exists():
         raise ConfigError(f"{state.path} is the state folder of a site: give --superlink, --ca and --key too.")
     certs = args.certs.expanduser().absolute() if args.certs else None
+    yield check_patches(patches_of("server"))
     yield from check_server(state, certs)

@@ -8,16 +8,18 @@ import signal
 import threading
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pfedgp.local.ray_signals import RaySignals
 from pfedgp.processes.flower import QUIET
 from pfedgp.processes.signals import StopSignals, interrupted
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
+from pfedgp_core.patch import lost_patches
 
 if TYPE_CHECKING:
     from flwr.serverapp import Grid
@@ -128,7 +130,8 @@ def _simulate(settings: Settings, workers: int, run_config: dict[str, Any], sign
     def main(grid: Grid, context: Context) -> None:
         threads.append(threading.current_thread())
         own_grid = _SimulationGrid(grid, engine_stopped, signals)
-        engine = Engine("simulation", WINDOW * workers, riding=False)
+        lost = tuple(lost_patches([RaySignals()]))
+        engine = Engine("simulation", WINDOW * workers, riding=False, patches_missing=lost)
         full = Context(context.run_id, context.node_id, context.node_config, context.state, dict(run_config))
         try:
             server.server_app.serve(own_grid, full, engine)  # type: ignore[arg-type]
@@ -137,7 +140,7 @@ def _simulate(settings: Settings, workers: int, run_config: dict[str, Any], sign
             farewell.enter_context(redirect_stdout(io.StringIO()))
 
     try:
-        with _keeping(signals):
+        with RaySignals(signals).applied():
             flwr.simulation.run_simulation(
                 launcher,
                 client.client_app.app,
@@ -178,43 +181,6 @@ class _SimulationGrid:
         if self._stopped.is_set():
             raise RunFailedError("The simulation engine stopped during the run: its own message says why.")
         return getattr(self._grid, name)
-
-
-@contextmanager
-def _keeping(signals: StopSignals) -> Iterator[None]:
-    """Take the signals back from Ray, which on SIGTERM prints a stack of C++ and aborts, and at its end dies of one."""
-    import ray
-
-    start = ray.init
-
-    def init(*arguments: Any, **options: Any) -> Any:
-        try:
-            started = start(*arguments, **options)
-        except SystemExit:  # what Ray's own handler makes of a SIGTERM that comes before it has started
-            signals.install()
-            signal.raise_signal(signal.SIGTERM)
-            raise
-        finally:
-            signals.install()
-        # Before it ends its processes, Ray's library gives the signals their default actions.
-        node = getattr(ray._private.worker, "_global_node", None)
-        if node is not None:
-            node.kill_all_processes = _after(signals.install, node.kill_all_processes)
-        return started
-
-    ray.init = init
-    try:
-        yield
-    finally:
-        ray.init = start
-
-
-def _after(first: Callable[[], Any], then: Callable[..., Any]) -> Callable[..., Any]:
-    def both(*arguments: Any, **options: Any) -> Any:
-        first()
-        return then(*arguments, **options)
-
-    return both
 
 
 @contextmanager

@@ -8,12 +8,14 @@ import threading
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import ClassVar
 
 from pfedgp.operator.supervisor import Program, Supervisor
 from pfedgp_core.errors import RunFailedError
 from pfedgp_core.files.whole import explained, folder_to_disk
+from pfedgp_core.patch import Patch, lacks
 
-__all__ = ["GRACE", "damage", "make_database"]
+__all__ = ["GRACE", "WholeDatabase", "damage", "make_database"]
 
 GRACE = 0.5  # seconds; a service manager that stops the server signals its processes in any order
 NOT_HERE = 3  # the exit code that says that this Flower has no such code
@@ -108,13 +110,39 @@ def _remove(path: Path) -> None:
         path.with_name(path.name + end).unlink(missing_ok=True)
 
 
-def _migrate(path: str) -> int:
-    """Make the schema by the code by which the SuperLink makes it."""
-    try:
+class WholeDatabase(Patch):
+    """Makes the schema by the code by which the SuperLink makes it, before that starts.
+
+    Parameters
+    ----------
+    path : str, optional
+        Of the new database; needed to apply the patch.
+    """
+
+    name: ClassVar = "whole-database"
+    purpose: ClassVar = "a server that is killed during its first start leaves no half-made database"
+
+    def __init__(self, path: str = "") -> None:
+        self._path = path
+
+    def missing(self) -> str:
+        """What of Flower's object store is gone."""
+        return lacks("flwr.supercore.object_store", "ObjectStoreFactory.store")
+
+    def apply(self) -> None:
+        """Make the database."""
         from flwr.supercore.object_store import ObjectStoreFactory
 
-        ObjectStoreFactory(path).store()
-    except (ImportError, AttributeError, TypeError):
+        ObjectStoreFactory(self._path).store()
+
+
+def _migrate(path: str) -> int:
+    patch = WholeDatabase(path)
+    if patch.missing():
+        return NOT_HERE
+    try:
+        patch.apply()
+    except TypeError:  # it is called in another way
         return NOT_HERE
     return 0
 

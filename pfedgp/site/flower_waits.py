@@ -1,26 +1,17 @@
-"""Flower's fixed waits in a SuperNode, shortened, where the installed Flower is one that this was tested with.
-
-A stock SuperNode looks for a message every three seconds and for its reply twice a second, and asks again after a
-second for an object that is still being sent. Every name that is needed for shorter waits is checked first; where one
-is missing nothing is changed, and the site runs the stock SuperNode.
-"""
+"""Flower's fixed waits in a SuperNode, shortened: three seconds between messages, half a second for a reply."""
 
 import importlib
 import inspect
 import threading
 import time
-from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
-from pfedgp.site.lost_messages import can_forget, forget_lost_messages
+from pfedgp_core.patch import Patch
 
-__all__ = ["TESTED", "Waits", "fast_rounds_unsupported", "shorten_waits"]
+__all__ = ["ShortWaits", "Waits"]
 
-TESTED = "1.39."
 SHORT, LONG, LINGER = 0.1, 1.0, 120.0
-# Seconds for the content of a request that the server announced: it sends it right after, and again within half a
-# minute where its SuperLink was away. The agent is woken when all of it is here.
-CONTENT, STORED = 60.0, 5.0
+_LOOP = "flwr.supernode.start_client_internal"
 
 
 class Waits:
@@ -61,42 +52,34 @@ class Waits:
         return SHORT if time.monotonic() - self._last < LINGER else LONG
 
 
-def fast_rounds_unsupported() -> str:
-    """Why the installed Flower cannot be run with short waits; empty where it can."""
-    try:
-        import flwr
-        from flwr.supernode.cli import flower_supernode  # noqa: F401
+class ShortWaits(Patch):
+    """Puts `Waits` in the place of the module ``time`` in the SuperNode's loop.
 
-        if not flwr.__version__.startswith(TESTED):
-            return f"Flower {flwr.__version__} is installed and {TESTED}x is what fast rounds were tested with"
-        importlib.import_module("pfedgp.site.agent")  # its imports are a part of the question
-        module = _loop()
-        source = inspect.getsource(module)
-        if (
-            getattr(module, "time", None) is not time
-            or "time.sleep(3)" not in source
-            or "time.sleep(0.5)" not in source
-        ):
-            return "Flower's SuperNode waits in another way than expected"
-        if not can_forget(module):
-            return "Flower's SuperNode takes messages in in another way than expected"
-    except (AttributeError, ImportError, OSError) as error:
-        return f"a part of Flower that fast rounds need is missing ({error})"
-    return ""
+    Parameters
+    ----------
+    waits : Waits, optional
+        Pass the turns; needed to apply the patch.
+    """
 
+    name: ClassVar = "short-waits"
+    purpose: ClassVar = "a site looks for messages ten times a second, and hands them to its agent"
+    safety: ClassVar = True
 
-def shorten_waits() -> Waits:
-    """Replace the waits of this process's SuperNode, mend its loop, and return what passes the turns."""
-    from server.flower.object_retry import shorten_object_retry
+    def __init__(self, waits: Waits | None = None) -> None:
+        self._waits = waits
 
-    shorten_object_retry(pull_objects=CONTENT, pull_and_inflate_object_from_tree=STORED)
-    waits = Waits()
-    _loop().time = waits  # type: ignore[attr-defined]
-    forget_lost_messages(_loop())
-    return waits
+    def missing(self) -> str:
+        """What of the SuperNode's loop is gone."""
+        try:
+            loop = importlib.import_module(_LOOP)
+            source = inspect.getsource(loop)
+        except (ImportError, OSError):
+            return f"{_LOOP} is gone"
+        if getattr(loop, "time", None) is not time:
+            return f"{_LOOP} does not wait with the module time"
+        waits = [wait for wait in ("time.sleep(3)", "time.sleep(0.5)") if wait not in source]
+        return f"{_LOOP} has no {' and no '.join(waits)}" if waits else ""
 
-
-def _loop() -> ModuleType:
-    import flwr.supernode.start_client_internal
-
-    return flwr.supernode.start_client_internal
+    def apply(self) -> None:
+        """Replace the module in the loop."""
+        importlib.import_module(_LOOP).time = self._waits  # type: ignore[attr-defined]

@@ -7,32 +7,49 @@ request arrives. So what a dropped request has left is removed here, at once.
 """
 
 import functools
-import inspect
+import importlib
 from collections.abc import Callable
-from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
-__all__ = ["can_forget", "forget_lost_messages"]
+from pfedgp_core.patch import Patch, lacks
 
+__all__ = ["LostMessages"]
+
+_LOOP = "flwr.supernode.start_client_internal"
 _TAKE = "_pull_and_store_message"
-_PARTS = {"state", "object_store", "receive"}
+_STATE = ("get_tasks", "finish_task", "get_messages", "delete_messages")
 
 
-def can_forget(loop: ModuleType) -> bool:
-    """Whether the SuperNode's loop takes requests in as expected."""
-    return set(inspect.signature(getattr(loop, _TAKE)).parameters) >= _PARTS
-
-
-def forget_lost_messages(loop: ModuleType) -> None:
-    """Let the SuperNode of this process forget all about a request that it could not take in.
+class LostMessages(Patch):
+    """Lets the SuperNode of this process forget all about a request that it could not take in.
 
     Parameters
     ----------
-    loop : module
-        Flower's module with the SuperNode's loop.
+    loop : module, optional
+        With the SuperNode's loop; Flower's by default.
     """
-    take: Callable[..., int | None] = getattr(loop, _TAKE)
 
+    name: ClassVar = "lost-messages"
+    purpose: ClassVar = "a request that never comes whole does not delay all later replies of a site"
+    safety: ClassVar = True
+
+    def __init__(self, loop: Any = None) -> None:
+        self._loop = loop
+
+    def missing(self) -> str:
+        """What of the SuperNode's loop or of its state is gone."""
+        parts = [lacks(_LOOP, _TAKE, {"state", "object_store", "receive"})]
+        parts += [lacks("flwr.supernode.nodestate", f"NodeState.{name}") for name in _STATE]
+        parts += [lacks("flwr.common.constant", name) for name in ("Status", "SubStatus")]
+        return next(filter(None, parts), "")
+
+    def apply(self) -> None:
+        """Replace the loop's function that takes a request in."""
+        loop = self._loop or importlib.import_module(_LOOP)
+        setattr(loop, _TAKE, _forgetful(getattr(loop, _TAKE)))
+
+
+def _forgetful(take: Callable[..., int | None]) -> Callable[..., int | None]:
     @functools.wraps(take)
     def take_whole(*, state: Any, object_store: Any, receive: Callable[[], Any], **others: Any) -> int | None:
         announced: list[tuple[str, set[int]]] = []  # the request's id, and the tasks that are not its own
@@ -49,7 +66,7 @@ def forget_lost_messages(loop: ModuleType) -> None:
             _forget(state, object_store, message_id, _open_tasks(state) - others_tasks)
         return run_id
 
-    setattr(loop, _TAKE, take_whole)
+    return take_whole
 
 
 def _open_tasks(state: Any) -> set[int]:

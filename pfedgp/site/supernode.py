@@ -1,4 +1,4 @@
-"""The SuperNode's process: Flower's own SuperNode with short waits and an agent, or where that cannot be, unchanged.
+"""The SuperNode's process: Flower's own SuperNode with short waits and an agent, or with ``--stock`` unchanged.
 
 Started by the supervisor as ``python -P -m pfedgp.site.supernode PLAN EVENTS PARENT``.
 """
@@ -14,8 +14,11 @@ from typing import Any
 
 from pfedgp.processes.flower import flower_program, free_ports
 from pfedgp.processes.parent import end_with_parent
-from pfedgp.site.flower_waits import fast_rounds_unsupported, shorten_waits
+from pfedgp.site.flower_waits import Waits
+from pfedgp.site.patches import SITE_PATCHES, STOCK_REMEDY, patch_supernode
 from pfedgp.site.plan import APP, APP_ID, SitePlan
+from pfedgp_core.errors import ConfigError
+from pfedgp_core.patch import refuse_lost
 
 __all__ = ["main"]
 
@@ -26,14 +29,17 @@ def main(arguments: list[str]) -> int:
     """Run the SuperNode until it ends or is asked to."""
     text, descriptor, parent = arguments
     end_with_parent(int(parent), signal.SIGTERM)
-    plan, why = SitePlan.from_json(text), ""
+    plan = SitePlan.from_json(text)
     flags = plan.supernode_arguments(free_ports(1)[0])
     events = Events(int(descriptor))
-    if not plan.stock and (why := fast_rounds_unsupported()):
-        events.report("stock", reason=why)
-    if plan.stock or why:
+    if plan.stock:
         program = flower_program("flower-supernode")
         os.execv(program, [program, *flags])
+    try:
+        refuse_lost(SITE_PATCHES, STOCK_REMEDY)
+    except ConfigError as error:
+        events.report("refused", text=str(error))
+        return 1
     return _run(flags, events)
 
 
@@ -62,7 +68,9 @@ def _run(flags: list[str], events: Events) -> int:
     from pfedgp.site.agent import Agent
     from pfedgp.site.worker_process import WorkerProcess
 
-    waits = shorten_waits()
+    waits = Waits()
+    for lost in patch_supernode(waits):
+        events.report("problem", text=lost)
     secret = secrets.token_bytes(32)
     worker = WorkerProcess(APP, lambda pid: events.report("worker", pid=pid))
     address = f"127.0.0.1:{flags[flags.index('--port') + 1]}"

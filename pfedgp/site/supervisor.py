@@ -11,7 +11,6 @@ import signal
 import threading
 import time
 from collections import deque
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +32,7 @@ SAY_AGAIN = 600.0  # seconds between two equal lines about what is waited for
 LOOK_AGAIN = 60.0  # seconds between two diagnoses while the server does not answer
 # Someone may be about to register the key, so that this mistake is waited for.
 PASSING = {"unregistered"}
+_STOCK = "Flower's own SuperNode runs: rounds are slow, and this site runs whatever app a run of the server brings."
 
 
 class _Stop(Exception):
@@ -59,7 +59,7 @@ class Supervisor:
         self._ever_connected = False
         self._node_id: str | None = None
         self._worker: int | None = None
-        self._unusable = ""
+        self._end: PFedGPError | None = None  # why it is of no use to start the SuperNode again
         self._lines: deque[str] = deque(maxlen=40)
         self._said, self._said_at = "", float("-inf")
         self._looked_at = float("-inf")
@@ -70,7 +70,8 @@ class Supervisor:
         Raises
         ------
         ConfigError
-            A mistake that waiting does not mend, before the first connection.
+            A mistake that waiting does not mend, before the first connection; or the installed Flower lacks what makes
+            a site safe.
         RunFailedError
             The worker cannot load its app.
         """
@@ -79,7 +80,7 @@ class Supervisor:
             pause = FIRST_PAUSE
             try:
                 if self.plan.stock:
-                    self._use_stock()
+                    self.logger.info(_STOCK)
                 self._judge(self._diagnosis(refused=False))
                 while True:
                     connected = self._serve()
@@ -117,11 +118,8 @@ class Supervisor:
                 break
         self._process = self._worker = self._node_id = None
         self._status()
-        if self._unusable:
-            raise RunFailedError(
-                f"The worker did not start three times: {self._unusable}; {self.folder.log_file} says more, mend the "
-                "installation and start the client again."
-            )
+        if self._end is not None:
+            raise self._end
         lived = 0.0 if connected is None else time.monotonic() - connected
         refused = any(map(flower_log.is_refused, self._lines))
         self.logger.debug("The SuperNode ended with exit code %s.", heard.value)
@@ -160,21 +158,16 @@ class Supervisor:
             self._worker = event["pid"]
             self._status()
         elif event["event"] == "unusable":
-            self._unusable = event["reason"]
-        elif event["event"] == "stock":
-            self.logger.info("Problem: %s.", event["reason"])
-            self._use_stock()
+            self._end = RunFailedError(
+                f"The worker did not start three times: {event['reason']}; {self.folder.log_file} says more, mend the "
+                "installation and start the client again."
+            )
+        elif event["event"] == "refused":
+            self._end = ConfigError(event["text"])
         elif event["event"] == "problem":
             self.logger.info("Problem: %s", event["text"])
         elif event["event"] == "task":
             self.logger.info("%s", _task(event))
-
-    def _use_stock(self) -> None:
-        self.plan = replace(self.plan, stock=True)
-        self._status()
-        self.logger.info(
-            "Flower's own SuperNode runs: rounds are slow, and this site runs whatever app a run of the server brings."
-        )
 
     def _judge(self, problems: "list[Problem]") -> bool:
         """Say the first problem, or end with it; False where there is none."""

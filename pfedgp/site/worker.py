@@ -13,10 +13,10 @@ from typing import Any
 from flwr.app import Context, Error, Message
 from flwr.clientapp import ClientApp
 from flwr.common.constant import ErrorCode
-from flwr.supercore.task_identity import TaskIdentity
 
 from pfedgp.processes.parent import end_with_parent
 from pfedgp.site.frames import receive, send
+from pfedgp.site.task_name import TaskName
 
 __all__ = ["READY", "answer", "main"]
 
@@ -53,7 +53,7 @@ def answer(
     identity : tuple of int
         Task, run and node, without which Flower makes no message.
     """
-    TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = identity
+    TaskName(identity).apply()
     try:
         return app(message=message, context=context), context
     except Exception as error:

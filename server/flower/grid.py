@@ -9,8 +9,7 @@ from flwr.app import Message
 from flwr.serverapp import Grid
 
 from pfedgp_core.errors import PFedGPError, RunFailedError
-from server.flower.object_retry import end_pulls_in_time
-from server.flower.unreadable import spare_unreadable_replies
+from server.flower.wrapped_grid import WrappedGrid
 
 __all__ = ["GIVE_UP_AFTER", "LOG_INTERVAL", "PatientGrid"]
 
@@ -21,36 +20,27 @@ LOG_INTERVAL = 20.0
 RETRY_WAIT = 1.0
 
 
-class PatientGrid:
+class PatientGrid(WrappedGrid):
     """Passes all on to a grid, and tries again where the SuperLink does not answer.
 
-    Flower's own grid already tries again when it cannot connect, but without a word and for ever. Where it has the
-    parts that are used here for a word and an end, it gets both; anything else that it raises is tried again here.
+    Flower's own grid already tries again when it cannot connect; ``server.flower.patches.RetriesEnd`` gives those tries
+    a word and an end through `note`. Anything else that the connection raises is tried again here.
 
     Parameters
     ----------
     grid : Grid
+
+    Attributes
+    ----------
+    give_up_after : float
+        Seconds without an answer that end the run.
     """
 
     def __init__(self, grid: Grid) -> None:
-        spare_unreadable_replies()
-        end_pulls_in_time()
-        self._grid = grid
+        super().__init__(grid)
+        self.give_up_after = GIVE_UP_AFTER
         self._away_since: float | None = None
         self._next_log = 0.0
-        invoker = getattr(grid, "_retry_invoker", None)
-        if invoker is not None and hasattr(invoker, "max_time") and hasattr(invoker, "on_backoff"):
-            former = invoker.on_backoff
-
-            def note(state: Any) -> None:
-                if former is not None:
-                    former(state)
-                self._note(getattr(state, "exception", None))
-
-            invoker.max_time, invoker.on_backoff = GIVE_UP_AFTER, note
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._grid, name)
 
     def get_node_ids(self) -> Iterable[int]:
         """Ids of connected nodes."""
@@ -94,7 +84,7 @@ class PatientGrid:
             except Exception as error:
                 if not _is_connection(error):
                     raise
-                self._note(error)
+                self.note(error)
                 time.sleep(RETRY_WAIT)
                 continue
             if self._away_since is not None:
@@ -102,13 +92,13 @@ class PatientGrid:
                 self._away_since = None
             return result
 
-    def _note(self, error: Exception | None) -> None:
+    def note(self, error: Exception | None) -> None:
         """Log now and then that the SuperLink is away; RunFailedError where that has lasted too long."""
         now = time.monotonic()
         if self._away_since is None:
             self._away_since, self._next_log = now, now + LOG_INTERVAL / 10
         away = now - self._away_since
-        if away > GIVE_UP_AFTER:
+        if away > self.give_up_after:
             raise RunFailedError(
                 f"The SuperLink has not answered for {away:.0f} s ({type(error).__name__}): start it again."
             ) from error

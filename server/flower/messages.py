@@ -15,7 +15,7 @@ from pfedgp_core.data.spec import DataSpec
 from pfedgp_core.wire.layout import fits, pack
 from pfedgp_core.wire.names import ARRAYS, CONFIG, ROUND, SETTINGS, SHARED, SPEC, SPLIT
 from pfedgp_core.words import few
-from server.flower.object_retry import objects_until
+from server.flower.deadline import objects_until
 
 __all__ = ["Poll", "exchange", "pack_vector", "push", "request", "request_config", "unpack_vector"]
 

@@ -18,9 +18,9 @@ from pfedgp_core.wire.layout import unpack, unpack_vector
 from pfedgp_core.wire.names import ARRAYS, CONFIG, OK, SHARED
 from pfedgp_core.wire.publication import OnboardReply
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply, riding_evaluation
-from server.flower.unreadable import UNREADABLE
 
 __all__ = [
+    "UNREADABLE",
     "Accepted",
     "Checked",
     "error_reason",
@@ -30,6 +30,8 @@ __all__ = [
     "read_riding_evaluation",
     "read_train_reply",
 ]
+
+UNREADABLE = 101  # the code of an error reply in the place of one that cannot be read; Flower's own codes are small
 
 # Flower's error codes. The sender's own text is shown only where it is a type name, because it may quote a site's data.
 _ERRORS = {

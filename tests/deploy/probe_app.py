@@ -9,7 +9,7 @@ from flwr.serverapp import Grid, ServerApp
 
 from pfedgp_core.config import Settings
 from server.flower.messages import exchange, request, request_config
-from server.flower.object_retry import shorten_object_retry
+from server.flower.patches import guarded
 
 app = ServerApp()
 
@@ -17,7 +17,7 @@ app = ServerApp()
 @app.main()
 def main(grid: Grid, context: Context) -> None:
     """Serve until a file ``end`` appears."""
-    shorten_object_retry()
+    grid = guarded(grid)
     folder = Path(str(context.run_config["folder"]))
     while not (folder / "end").exists():
         for path in sorted(folder.glob("*.request")):

@@ -26,7 +26,13 @@ from tests.deploy.deployment import Deployment
 from tests.waiting import wait_for
 
 MOMENT = 0.002  # seconds between two looks for what passes quickly
-HALF = "from pathlib import Path\ndef ObjectStoreFactory(path):\n    Path(path).write_text('half')\n    "
+HALF = """
+from pathlib import Path
+class ObjectStoreFactory:
+  store = None
+  def __init__(self, path):
+    Path(path).write_text('half')
+    """
 
 
 def tables(database: Path) -> set[str]:

@@ -40,7 +40,7 @@ WARNING = Heard("line", "2026-01-02 03:04:05,678 pfedgp.client WARNING: this sit
 GREETED = Heard(
     "event", {"event": "task", "what": "the greeting", "round": 0, "run": "7", "seconds": 0.01, "error": ""}
 )
-STOCK = Heard("event", {"event": "stock", "reason": "Flower 1.40.0 is installed"})
+REFUSED = Heard("event", {"event": "refused", "text": "The patch own-agent does not fit."})
 UNUSABLE = Heard("event", {"event": "unusable", "reason": "it cannot load its app (ImportError)"})
 UNSTORED = Heard(
     "line", "flwr.supercore.inflatable.inflatable_utils.ObjectPushError: Failed to push object with ID '1'"
@@ -63,7 +63,7 @@ CONNECT, TERMINATE = Heard("line", "INFO : SuperNode ID: 77"), Heard("signal", s
         ([[problem("refused", False)]], [[TERMINATE]], "Waiting: About refused.", 0),
         ([[problem("unregistered", True)]], [[TERMINATE]], "Waiting: About unregistered.", 0),
         ([[]], [[Heard("signal", signal.SIGINT)]], "Stopped.", 130),
-        ([[]], [[STOCK, TERMINATE]], "this site runs whatever app", 0),
+        ([[]], [[REFUSED, Heard("ended", 1)]], "The patch own-agent does not fit.", ConfigError),
         ([[]], [[CONNECT, UNUSABLE, Heard("ended", 0)]], "it cannot load its app", RunFailedError),
         ([[problem("wrong-ca", True)]], [], "About wrong-ca.", ConfigError),
         ([[], [problem("wrong-name", True)]], [[Heard("ended", 1)]], "About wrong-name.", ConfigError),

@@ -2,17 +2,19 @@
 
 import logging
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
+from flwr.app import ConfigRecord
 from flwr.supercore.inflatable.inflatable_utils import ObjectPushError
 
 from client.client_app import app
 from pfedgp_core.errors import RunFailedError
 from server.flower import grid as patient_grid
 from server.flower.grid import PatientGrid
+from server.flower.messages import request
+from server.flower.patches import guarded
 from tests.fakegrid import FakeGrid
 from tests.federation_run import SMALL, federate, start
 
@@ -94,16 +96,14 @@ def test_a_superlink_that_stays_away_ends_the_run(
 def test_flowers_own_retries_get_a_word_and_an_end(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Against the real classes: if Flower renames what is used here, this fails, and the run waits in silence."""
     from flwr.superlink.grid.http_grid import HttpGrid
 
     monkeypatch.setattr(patient_grid, "GIVE_UP_AFTER", 3.0)  # its first waits are of up to a second
     monkeypatch.setattr(patient_grid, "LOG_INTERVAL", 0.1)
     caplog.set_level(logging.WARNING, "pfedgp")
-    grid = HttpGrid("127.0.0.1:9", insecure=True, token="none")
-    grid._run = SimpleNamespace(run_id=1)  # type: ignore[assignment]
+    grid = guarded(HttpGrid("127.0.0.1:9", insecure=True, token="none"))
     with pytest.raises(RunFailedError, match=r"SuperLink has not answered .*Connect"):
-        PatientGrid(grid).get_node_ids()
+        grid.get_node_ids()
     assert "the SuperLink does not answer" in caplog.text
 
 
@@ -119,3 +119,13 @@ def test_other_errors_are_not_tried_again() -> None:
 def test_all_else_is_passed_on() -> None:
     grid = FakeGrid(app, 2)
     assert PatientGrid(grid).contexts is grid.contexts
+
+
+def test_flowers_own_way_to_ask_takes_ours() -> None:
+    class Two(FakeGrid):
+        def pull_messages(self, message_ids):
+            return [reply for reply in super().pull_messages(message_ids) for _ in range(2)]
+
+    requests = [request("query", node, ConfigRecord({}), None, 60.0) for node in Two(app, 2).contexts]
+    replies = PatientGrid(Two(app, 2, deployed=True)).send_and_receive(requests, timeout=30.0)
+    assert len(list(replies)) == 2

@@ -1,29 +1,28 @@
 """Replies that Flower cannot read: they become error replies of their senders."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from flwr.app import ConfigRecord, Message, RecordDict
+from flwr.proto.message_pb2 import Message as MessageProto
+from flwr.proto.message_pb2 import Metadata, ObjectTree, PullObjectResponse
+from flwr.proto.runtime_pb2 import PullAppMessagesResponse
 from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, get_object_id
-from flwr.superlink.grid import http_grid
+from flwr.supercore.run import Run
+from flwr.superlink.grid.http_grid import HttpGrid
 
 from client.messages import reply_to
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
 from pfedgp_core.wire.names import CONFIG, TRAIN
 from pfedgp_core.wire.replies import TrainReply
+from server.flower.deployed_grid import DeployedGrid
 from server.flower.grid import PatientGrid
 from server.flower.messages import pack_vector, request, request_config
-from server.flower.reply_checks import read_train_reply
-from server.flower.unreadable import UNREADABLE, spare_unreadable_replies
+from server.flower.reply_checks import UNREADABLE, read_train_reply
 
 VECTOR = np.arange(6, dtype=np.float32)
-
-
-@pytest.fixture(autouse=True)
-def guard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_grid, "inflate_object_from_contents", http_grid.inflate_object_from_contents)
-    assert spare_unreadable_replies()
-    assert spare_unreadable_replies()
 
 
 def reply() -> Message:
@@ -37,9 +36,34 @@ def contents_of(message: Message) -> tuple[str, dict[str, bytes]]:
     return message.object_id, {key: part.deflate() for key, part in get_all_nested_objects(message).items()}
 
 
+class SuperLink:
+    """What the grid's HTTP client stands for: it has one reply to ``question-1``, of these objects."""
+
+    def __init__(self, top: str, contents: dict[str, bytes]) -> None:
+        self._top, self._contents = top, contents
+
+    def PullMessages(self, asked: Any) -> PullAppMessagesResponse:
+        head = Metadata(message_id=self._top, reply_to_message_id="question-1", message_type="train")
+        tree = ObjectTree(object_id=self._top, children=[ObjectTree(object_id=part) for part in self._others()])
+        return PullAppMessagesResponse(messages_list=[MessageProto(metadata=head)], message_object_trees=[tree])
+
+    def PullObject(self, asked: Any) -> PullObjectResponse:
+        content = self._contents[asked.object_id]
+        return PullObjectResponse(object_found=True, object_available=True, object_content=content)
+
+    def ConfirmMessageReceived(self, asked: Any) -> None: ...
+
+    def _others(self) -> list[str]:
+        return [part for part in self._contents if part != self._top]
+
+
 def arrived(top: str, contents: dict[str, bytes]) -> Message:
-    """What Flower's grid makes of it."""
-    return http_grid.inflate_object_from_contents(top, contents)
+    """What the grid of a deployment makes of it."""
+    grid = HttpGrid("127.0.0.1:9", insecure=True, token="none")
+    grid.set_run(Run.create_empty(0))
+    grid._client = SuperLink(top, contents)  # type: ignore[assignment]
+    (message,) = DeployedGrid(grid).pull_messages(["question-1"])
+    return message
 
 
 def test_a_good_reply_arrives_as_it_is() -> None:
@@ -70,26 +94,26 @@ def test_a_missing_part_fails_its_sender_only() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"Message  3\x00\xff\xff\xff"])
-def test_a_message_that_is_none_answers_no_request(content: bytes) -> None:
+def test_a_message_that_is_none_fails_its_sender_only(content: bytes) -> None:
     message = arrived("x", {"x": content})
-    assert message.has_error()
-    assert message.metadata.reply_to_message_id == ""
+    assert (message.error.code, message.metadata.reply_to_message_id) == (UNREADABLE, "question-1")
 
 
-def test_a_record_in_place_of_a_message_answers_no_request() -> None:
+def test_a_record_in_place_of_a_message_fails_its_sender_only() -> None:
     record = RecordDict({CONFIG: ConfigRecord({"a": 1})})
     contents = {key: part.deflate() for key, part in get_all_nested_objects(record).items()}
     message = arrived(get_object_id(record.deflate()), contents)
-    assert message.has_error()
-    assert message.metadata.reply_to_message_id == ""
+    assert (message.error.code, message.metadata.reply_to_message_id) == (UNREADABLE, "question-1")
 
 
 def test_replies_to_nobody_and_second_ones_are_left_out() -> None:
     class Grid:
         def pull_messages(self, ids: list[str]) -> list[Message]:
-            return [arrived("x", {"x": b""}), reply(), reply()]
+            nobodys = reply()
+            nobodys.metadata.__dict__["_reply_to_message_id"] = ""
+            return [nobodys, reply(), reply()]
 
-    grid = PatientGrid(Grid())
+    grid = PatientGrid(Grid())  # type: ignore[arg-type]
     (message,) = grid.pull_messages(["question-2", "question-1"])
     assert message.metadata.reply_to_message_id == "question-1"
     assert grid.pull_messages(["question-2"]) == []

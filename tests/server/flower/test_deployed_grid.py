@@ -1,9 +1,7 @@
-"""Messages whose objects do not come, or are refused, as after a SuperLink that died in between, at Flower's grid."""
+"""Messages whose objects do not come, or are refused, as after a SuperLink that died in between."""
 
 import threading
 import time
-from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,14 +10,14 @@ from flwr.app.message import remove_content_from_message
 from flwr.common.serde import message_to_proto
 from flwr.proto.message_pb2 import PullObjectResponse, PushObjectResponse
 from flwr.proto.runtime_pb2 import PullAppMessagesResponse, PushAppMessagesResponse
-from flwr.serverapp import Grid
 from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, get_object_tree, no_object_id_recompute
-from flwr.superlink.grid import http_grid
+from flwr.supercore.run import Run
+from flwr.superlink.grid.http_grid import HttpGrid
 
 from server.flower import grid as patient_grid
 from server.flower.grid import PatientGrid
 from server.flower.messages import exchange, request
-from server.flower.object_retry import end_pulls_in_time
+from server.flower.patches import guarded
 from server.flower.reply_checks import error_reason
 
 
@@ -91,19 +89,18 @@ class SuperLink:
     def ConfirmMessageReceived(self, asked: Any) -> None: ...
 
 
-def grid_at(superlink: SuperLink) -> Grid:
-    """Flower's grid in the form in which a run has it."""
-    grid = http_grid.HttpGrid("127.0.0.1:9", insecure=True, token="none")
-    grid._run = SimpleNamespace(run_id=0)  # type: ignore[assignment]
+def grid_at(superlink: SuperLink) -> PatientGrid:
+    """The grid in the form in which a run has it."""
+    grid = HttpGrid("127.0.0.1:9", insecure=True, token="none")
+    grid.set_run(Run.create_empty(0))
+    superlink._retry_invoker = grid._retry_invoker  # type: ignore[attr-defined]
     grid._client = superlink  # type: ignore[assignment]
-    return PatientGrid(grid)  # type: ignore[return-value]
+    return guarded(grid)
 
 
 @pytest.fixture(autouse=True)
-def guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(http_grid, "pull_objects", http_grid.pull_objects)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patient_grid, "RETRY_WAIT", 0.01)
-    yield
 
 
 def requests(*nodes: int) -> list[Message]:
@@ -126,21 +123,11 @@ def test_objects_that_never_come_end_with_the_exchange_and_cost_their_senders_al
 
 
 def test_a_reply_nobody_set_a_time_for_is_given_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server.flower.object_retry.SMALL_REPLY", 0.2)
+    monkeypatch.setattr("server.flower.deadline.SMALL_REPLY", 0.2)
     grid = grid_at(SuperLink(missing={1}))
     ids = list(grid.push_messages(requests(1)))
     (reply,) = grid.pull_messages(ids)  # Flower's own limit is two hours
     assert reply.has_error()
-
-
-def test_another_flower_keeps_its_own_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert end_pulls_in_time()
-    monkeypatch.setattr(http_grid, "pull_objects", lambda object_ids, pull_object_fn: {})
-    former = http_grid.pull_objects
-    assert not end_pulls_in_time()
-    assert http_grid.pull_objects is former
-    monkeypatch.delattr(http_grid, "pull_objects")
-    assert not end_pulls_in_time()
 
 
 def test_a_push_that_a_restart_cut_off_is_made_again() -> None:

@@ -13,7 +13,7 @@ from flwr.supercore.object_store import ObjectStoreFactory
 from flwr.supercore.run import Run, RunNotRunningException
 from flwr.supernode.nodestate import NodeStateFactory
 
-from pfedgp.site.lost_messages import can_forget, forget_lost_messages
+from pfedgp.site.lost_messages import LostMessages
 
 RUN = 7
 
@@ -29,8 +29,7 @@ class SuperNode:
         self.loop: Any = types.ModuleType("loop")
         self.loop._pull_and_store_message = supernode_loop._pull_and_store_message
         if mended:
-            assert can_forget(self.loop)
-            forget_lost_messages(self.loop)
+            LostMessages(self.loop).apply()
 
     def take(self, message: Message | None, content: Any) -> int | None:
         """One look for a request; `content` is called for each of its objects."""

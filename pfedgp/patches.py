@@ -1,0 +1,23 @@
+"""All patches of Flower and Ray, by the side that applies them."""
+
+from pfedgp_core.patch import Patch
+
+__all__ = ["SIDES", "patches_of"]
+
+SIDES = ("server", "site", "simulation")
+
+
+def patches_of(side: str) -> tuple[Patch, ...]:
+    """Return all patches of a side, one of `SIDES`; only what that side has is imported."""
+    if side == "server":
+        from pfedgp.operator.database import WholeDatabase
+        from server.flower.patches import SERVER_PATCHES
+
+        return (*SERVER_PATCHES, WholeDatabase())
+    if side == "site":
+        from pfedgp.site.patches import SITE_PATCHES
+
+        return SITE_PATCHES
+    from pfedgp.local.ray_signals import RaySignals
+
+    return (RaySignals(),)

@@ -1,0 +1,30 @@
+"""All patches of Flower at a site, and what a SuperNode applies of them."""
+
+from pfedgp.site.flower_waits import ShortWaits, Waits
+from pfedgp.site.lost_messages import LostMessages
+from pfedgp.site.object_limits import ObjectLimits
+from pfedgp.site.own_agent import OwnAgent
+from pfedgp.site.task_name import TaskName
+from pfedgp_core.patch import Patch, lost_patches
+
+__all__ = ["SITE_PATCHES", "STOCK_REMEDY", "patch_supernode"]
+
+SITE_PATCHES: tuple[Patch, ...] = (OwnAgent(), ShortWaits(), LostMessages(), TaskName(), ObjectLimits())
+STOCK_REMEDY = ", or give --stock where this site may run any app"
+
+
+def patch_supernode(waits: Waits) -> list[str]:
+    """Patch the SuperNode of this process, and name the patches that were left out.
+
+    Parameters
+    ----------
+    waits : Waits
+        Pass the turns between the SuperNode's loop and the agent.
+    """
+    optional = ObjectLimits()
+    left_out = lost_patches([optional])
+    if not left_out:
+        optional.apply()
+    ShortWaits(waits).apply()
+    LostMessages().apply()
+    return left_out
