@@ -23,7 +23,8 @@ sys.exit(code if code.isalpha() else int(code))
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
     specification = importlib.util.spec_from_file_location("flower_next", SCRIPT)
-    assert specification is not None and specification.loader is not None
+    assert specification is not None
+    assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     return module
