@@ -170,7 +170,10 @@ def test_a_lost_reply_costs_the_timeout_and_names_the_client(tmp_path: Path) -> 
     assert run.records[0]["ok"] == 4
 
 
-def test_a_request_that_expired_is_a_silence_and_its_client_is_not_asked_again(tmp_path: Path) -> None:
+def test_a_request_that_expired_is_a_silence_and_its_client_is_not_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.clients.waiting.RETURN_PATIENCE", 0.3)
     # What a real SuperLink says at the deadline in a silent client's place.
     settings = SMALL.replace(rounds=2, clients_per_round=5, round_timeout=5.0)
     hung = False

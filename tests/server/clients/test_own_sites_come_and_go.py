@@ -2,7 +2,6 @@
 
 import csv
 import logging
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,12 +10,14 @@ from flwr.app import Message
 
 from pfedgp_core.errors import RunFailedError
 from pfedgp_core.wire.names import CONFIG
-from server.clients import waiting
+from server.clients import greetings, waiting
 from server.clients.roster import Roster
 from server.clients.waiting import wait_for_clients
+from server.flower import messages
 from tests.fakegrid import Tamper
 from tests.federation_run import start
 from tests.own_sites import OWN, OwnGrid, archive, rows_of, three_image_sites
+from tests.waiting import FakeTime
 
 
 class Timeline(OwnGrid):
@@ -52,8 +53,17 @@ def test_late_joiners_map_to_the_frozen_list_or_are_refused(tmp_path: Path, capl
     assert row["classes"] == "d1;d6"
 
 
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
+    """The server's clock."""
+    fake = FakeTime()
+    for module in (greetings, messages, waiting):
+        monkeypatch.setattr(module, "time", fake)
+    return fake
+
+
 def test_a_silent_site_costs_one_timeout_and_comes_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, clock: FakeTime, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("server.clients.answering.SILENT_GREETING", 0.05)
     caplog.set_level(logging.INFO, "pfedgp")
@@ -68,7 +78,7 @@ def test_a_silent_site_costs_one_timeout_and_comes_back(
     grid.plan = {
         2: lambda: stopped.update(now=True),
         5: lambda: stopped.update(now=False),
-        6: lambda: time.sleep(1.0),  # longer than its last greeting lives
+        6: lambda: clock.sleep(1.0),  # longer than its last greeting lives
     }
     run = start(grid, OWN.replace(rounds=7, evaluate_every=7, round_timeout=5.0), tmp_path / "run")
     sampled = [record["sampled"] for record in run.records]
@@ -150,14 +160,15 @@ def test_too_few_sites_end_the_wait_with_their_names(tmp_path: Path) -> None:
 
 
 def test_the_log_says_how_long_a_run_waits_and_how_to_start_without_the_missing_sites(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, clock: FakeTime, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(waiting, "WAITING_LOG_INTERVAL", 0.2)
     caplog.set_level(logging.INFO, "pfedgp")
-    grid, settings = OwnGrid(three_image_sites(tmp_path)), OWN.replace(wait_timeout=0.6, min_clients=5)
+    grid, settings = OwnGrid(three_image_sites(tmp_path)), OWN.replace(wait_timeout=150.0, min_clients=5)
     with pytest.raises(RunFailedError, match="3 of 5 clients are ready"):
         wait_for_clients(Roster(settings), grid)
-    assert "(ward-a, ward-b, ward-c); the run ends in 1 s unless 2 more can take part; to start with 3," in caplog.text
+    assert (
+        "(ward-a, ward-b, ward-c); the run ends in 2 min unless 2 more can take part; to start with 3," in caplog.text
+    )
     assert "--set min-clients=3" in caplog.text
     wait_for_clients(Roster(settings.replace(min_clients=3)), grid)  # so it does
 
