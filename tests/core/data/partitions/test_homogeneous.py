@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pfedgp_core.config import Settings
 from pfedgp_core.data.partitions.homogeneous import homogeneous
 from pfedgp_core.data.simulated import simulated_partition
+from pfedgp_core.errors import DataError
 
 
 def held(counts: list[int], clients: int, seed: int) -> np.ndarray:
@@ -25,8 +26,19 @@ def test_numbers_of_each_class_differ_by_one_at_most(counts: list[int], clients:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(6, 40), min_size=1, max_size=6), st.integers(1, 6), st.integers(0, 2**31))
+def test_every_client_trains_on_every_class(counts: list[int], clients: int, seed: int) -> None:
+    assert held(counts, clients, seed).min() >= 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(6, 40), min_size=1, max_size=6), st.integers(1, 6), st.integers(0, 2**31))
 def test_numbers_of_all_classes_differ_by_one_at_most(counts: list[int], clients: int, seed: int) -> None:
     assert np.ptp(held(counts, clients, seed).sum(axis=1)) <= 1
+
+
+def test_too_few_samples_are_refused() -> None:
+    with pytest.raises(DataError, match="Class 1 has 2 training samples for 3 clients"):
+        held([9, 2], 3, 0)
 
 
 def test_a_client_may_hold_all() -> None:
