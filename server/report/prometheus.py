@@ -7,9 +7,13 @@ run; a number that does not exist is left out.
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from pfedgp_core.config import Settings
 from server.report.reporters import Reporter, client_measures, pooled_measures
@@ -22,7 +26,7 @@ Labels = Mapping[str, str]
 Samples = list[tuple[Labels, float]]
 
 
-class PrometheusFile(Reporter):
+class PrometheusFile(Reporter, Collector):
     """Keeps one file up to date.
 
     Parameters
@@ -33,8 +37,10 @@ class PrometheusFile(Reporter):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._families: dict[str, tuple[str, str, Samples]] = {}  # name -> help, type, samples
+        self._families: dict[str, Metric] = {}
         self._totals: Counter[tuple[str, str]] = Counter()  # (family, label) -> sum over rounds
+        self._registry = CollectorRegistry()
+        self._registry.register(self)
 
     def start(self, settings: Settings, n_clients: int, path: Path, own_data: bool = False) -> None:
         """Write what is known before the first round."""
@@ -87,37 +93,33 @@ class PrometheusFile(Reporter):
         """Say that the run failed."""
         self._status("failed")
 
+    def collect(self) -> list[Metric]:
+        """Return the present state, as a registry asks for it."""
+        return list(self._families.values())
+
     def _status(self, status: str) -> None:
         states: Samples = [({"state": s}, float(s == status)) for s in ("running", "completed", "failed")]
         self._gauge("run_status", "1 for the state that the run is in.", states)
         self._gauge("updated_timestamp_seconds", "When this file was written, in Unix time.", [({}, time.time())])
-        write_whole(self.path, _render(self._families))
+        write_whole(self.path, generate_latest(self._registry))
 
     def _gauge(self, name: str, text: str, samples: Samples) -> None:
-        self._families[f"pfedgp_{name}"] = (text, "gauge", samples)
+        self._keep(GaugeMetricFamily(f"pfedgp_{name}", text, labels=_label_names(samples)), samples)
 
     def _counter(self, name: str, label: str, text: str) -> None:
         samples: Samples = [({label: v}, float(n)) for (family, v), n in sorted(self._totals.items()) if family == name]
         if samples:
-            self._families[f"pfedgp_{name}_total"] = (text, "counter", samples)
+            self._keep(CounterMetricFamily(f"pfedgp_{name}", text, labels=[label]), samples)
+
+    def _keep(self, family: GaugeMetricFamily | CounterMetricFamily, samples: Samples) -> None:
+        for labels, value in samples:
+            if math.isfinite(value):
+                family.add_metric(list(labels.values()), value)
+        self._families[family.name] = family
 
 
-def _render(families: Mapping[str, tuple[str, str, Samples]]) -> str:
-    lines: list[str] = []
-    for name, (text, kind, samples) in families.items():
-        lines += [f"# HELP {name} {_escaped(text)}", f"# TYPE {name} {kind}"]
-        lines += [f"{name}{_braces(labels.items())} {value!r}" for labels, value in samples if math.isfinite(value)]
-    return "\n".join(lines) + "\n"
-
-
-def _braces(labels: Iterable[tuple[str, str]]) -> str:
-    inside = ",".join(f'{key}="{_escaped(value, quote=True)}"' for key, value in labels)
-    return f"{{{inside}}}" if inside else ""
-
-
-def _escaped(text: str, quote: bool = False) -> str:
-    text = text.replace("\\", "\\\\").replace("\n", "\\n")
-    return text.replace('"', '\\"') if quote else text
+def _label_names(samples: Samples) -> list[str]:
+    return list(samples[0][0]) if samples else []
 
 
 def _capital(text: str) -> str:
