@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 
 from pfedgp_core.metrics.classification import MetricSums
-from server.report.html.drawing import Drawing
-from server.report.html.figures import reliability
+from server.report.drawing import Drawing
+from server.report.figures import reliability
 from server.report.html.run_files import RunFiles, read_run
 
 IMAGES = Path(__file__).resolve().parent / "images"

@@ -15,7 +15,7 @@ from pfedgp_core.metrics.task_report import TaskReport
 from server.clients.roster import Roster
 from server.exchanged import Evaluation
 from server.outcome import client_rows, summary
-from server.report.plots import write_pictures
+from server.report.pictures import write_pictures
 from server.run.artefacts import RunFolder
 from server.run.checkpoint import Model
 from server.run_calibration import RunCalibration

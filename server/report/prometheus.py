@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from pfedgp_core.config import Settings
 from server.report.reporters import Reporter, client_measures, pooled_measures
-from server.report.wording import title
+from server.report.wording import capital, title
 from server.run.files import write_whole
 
 __all__ = ["PrometheusFile"]
@@ -66,7 +66,7 @@ class PrometheusFile(Reporter, Collector):
         self._gauge("round", "The last round that is complete.", [({}, float(record["round"]))])
         for key, value in record.items():
             if (key.startswith("validation_") or key == "train_loss") and isinstance(value, float):
-                self._gauge(key, f"{_capital(title(key))}, of the last round that has it.", [({}, float(value))])
+                self._gauge(key, f"{capital(title(key))}, of the last round that has it.", [({}, float(value))])
         self._totals["replies", "ok"] += record["ok"]
         self._totals["replies", "failed"] += len(record["failed"])
         for direction in ("sent", "received"):
@@ -83,10 +83,10 @@ class PrometheusFile(Reporter, Collector):
     def finish(self, rows: Sequence[Mapping[str, Any]], summary: Mapping[str, Any], path: Path) -> None:
         """Add the test results of the federation and of every client."""
         for key, value in pooled_measures(summary).items():
-            self._gauge(f"test_{key}", f"{_capital(title(key))} over all test samples.", [({}, value)])
+            self._gauge(f"test_{key}", f"{capital(title(key))} over all test samples.", [({}, value)])
         for key, by_client in client_measures(rows).items():
             samples: Samples = [({"client": name}, value) for name, value in by_client.items()]
-            self._gauge(f"client_{key}", f"{_capital(title(key))} on the client's own test samples.", samples)
+            self._gauge(f"client_{key}", f"{capital(title(key))} on the client's own test samples.", samples)
         self._status(str(summary.get("status", "completed")))
 
     def fail(self, summary: Mapping[str, Any], path: Path) -> None:
@@ -120,7 +120,3 @@ class PrometheusFile(Reporter, Collector):
 
 def _label_names(samples: Samples) -> list[str]:
     return list(samples[0][0]) if samples else []
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -8,6 +8,8 @@ from pfedgp_core.metrics.summary import find_metric
 from pfedgp_core.metrics.temperature import TEMPERATURE_GRID
 
 __all__ = [
+    "OWN",
+    "capital",
     "doubt_of",
     "duration",
     "is_share",
@@ -99,6 +101,11 @@ def doubt_of(temperature: float, samples: int | None) -> str:
     if samples is not None and samples < _FEW:
         reasons.append(f"only {samples} validation {'sample' if samples == 1 else 'samples'}")
     return ", ".join(reasons)
+
+
+def capital(text: str) -> str:
+    """The text with its first letter as a capital."""
+    return text[:1].upper() + text[1:]
 
 
 def title(key: str) -> str:

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 
-from server.report.html.drawing import DARK, LIGHT
+from server.report.drawing import DARK, LIGHT
 
 __all__ = ["CSS", "POLICY", "SCRIPT"]
 
@@ -61,6 +61,7 @@ td.changed {{ font-weight: 600; }}
 .pairs .frame {{ width: fit-content; }}
 .pairs td, .pairs thead th {{ text-align: left; white-space: normal; }}
 .pairs tbody th {{ white-space: normal; min-width: 8rem; }}
+.confusion thead th:not(:first-child, :last-child) {{ text-align: center; }}
 .confusion td {{ text-align: center; min-width: 2.6rem; }}
 .confusion td.accent {{ background: color-mix(in srgb, var(--accent) var(--share), transparent); }}
 .confusion td.warn {{ background: color-mix(in srgb, var(--warn) var(--share), transparent); }}

@@ -1,26 +1,76 @@
-"""The tables of a report, as HTML. Every text from a run is escaped here: clients choose their own names."""
+"""The tables of a report: captions, headings and cells as plain text."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from dataclasses import dataclass
 from typing import Any
+
+from markupsafe import Markup
 
 from pfedgp_core.config import Settings
 from pfedgp_core.metrics.base import Metric
 from pfedgp_core.metrics.summary import summarise
 from server.report.html.run_files import Calibration, Row, as_number, judged_columns, worst_first
+from server.report.html.templates import render
 from server.report.wording import MISSING, measure, number, percent, telling, title
 
-__all__ = ["certificate_table", "client_table", "confusion_table", "settings_table", "temperature_table", "value_table"]
+__all__ = [
+    "MOST_CLASSES",
+    "Cell",
+    "Head",
+    "Table",
+    "certificate_table",
+    "client_table",
+    "confusion_table",
+    "settings_table",
+    "temperature_table",
+    "value_table",
+]
 
 _TEXT_COLUMNS = ("name", "classes", "method", "conditions")
 _DESCRIBED = ("classes", "n_train", "n_test", "rounds_trained", "last_trained_round")
 _WHOLE = {"n_train", "n_test", "rounds_trained", "last_trained_round", "n", "seed"}
 _LONG = 24  # characters, from which on a cell gets more room before its text breaks
+_NONE = "\N{MIDDLE DOT}"  # of samples, in the confusion table
 MOST_CLASSES = 20  # of the confusion table; more do not fit a page
 
 
-def client_table(rows: Sequence[Row]) -> str:
+@dataclass(frozen=True)
+class Head:
+    """The heading of a column; with an order (``none``, ``ascending``, ``descending``) a click on it sorts."""
+
+    text: str
+    words: bool = False
+    order: str = ""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell: its text, whether it names its row, its CSS classes, what it is sorted by, a share that shades it."""
+
+    text: str
+    header: bool = False
+    kind: str = ""
+    sort: str | None = None
+    share: int | None = None
+    small: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of one kind (a CSS class, or none)."""
+
+    caption: str
+    heads: Sequence[Head]
+    rows: Sequence[Sequence[Cell]]
+    kind: str = ""
+
+    def html(self) -> Markup:
+        """Return it in a frame of its own."""
+        return render("table", caption=self.caption, heads=self.heads, rows=self.rows, kind=self.kind)
+
+
+def client_table(rows: Sequence[Row]) -> Table:
     """Results of every client, worst first; a click on a heading sorts.
 
     What was measured comes right after the name, so that a narrow screen shows it without scrolling.
@@ -33,7 +83,7 @@ def client_table(rows: Sequence[Row]) -> str:
     return _table("Results on each client's own test data", columns, body, sortable=True, order=order)
 
 
-def certificate_table(certificates: Sequence[Mapping[str, Any]]) -> str:
+def certificate_table(certificates: Sequence[Mapping[str, Any]]) -> Table:
     """Guarantees of the clients, as ``pfedgp certify --json`` prints them; of other forms all fields are shown."""
     rows = [_bounds(certificate) if "deployed" in certificate else certificate for certificate in certificates]
     # Conditions are the longest, and come last.
@@ -42,7 +92,7 @@ def certificate_table(certificates: Sequence[Mapping[str, Any]]) -> str:
     return _table("Certificates", columns, body, sortable=True)
 
 
-def temperature_table(calibration: Calibration) -> str:
+def temperature_table(calibration: Calibration) -> Table:
     """Calibration at each temperature of the grid, pooled; the two that were chosen are marked."""
     body = []
     for t, validation, test in calibration.temperatures:
@@ -64,7 +114,7 @@ def temperature_table(calibration: Calibration) -> str:
     return _table("Calibration by temperature, pooled over all clients", columns, body)
 
 
-def confusion_table(calibration: Calibration) -> str:
+def confusion_table(calibration: Calibration) -> Table:
     """Who was taken for whom: the whole matrix where it fits a page, otherwise the most frequent mistakes."""
     names = calibration.class_names
     counts = {(true, predicted): n for true, predicted, n in calibration.confusion}
@@ -89,26 +139,24 @@ def confusion_table(calibration: Calibration) -> str:
             n = counts.get((true, predicted), 0)
             shade = round(12 + 43 * n / totals[true]) if n else 0
             role = "accent" if true == predicted else "warn"
-            row.append(f'<td class="{role}" style="--share:{shade}%">{n or "&middot;"}</td>')
+            row.append(Cell(f"{n or _NONE}", kind=role, share=shade))
         body.append([*row, _cell(f"{totals[true]}")])
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in ["true \\ predicted", *names, "samples"])
-    return _framed("Test samples by true class (rows) and predicted class (columns)", head, body, "confusion")
+    classes = [Head(name) for name in ["true \\ predicted", *names, "samples"]]
+    return Table("Test samples by true class (rows) and predicted class (columns)", classes, body, "confusion")
 
 
-def settings_table(settings: Mapping[str, Any]) -> str:
+def settings_table(settings: Mapping[str, Any]) -> Table:
     """All settings; those that differ from the default are marked, so that they are found."""
     defaults = Settings().to_run_config()
     rows = []
     for key, value in settings.items():
         changed = key in defaults and defaults[key] != value
-        shown = escape(_setting(value)) + (
-            f" <small>(default {escape(_setting(defaults[key]))})</small>" if changed else ""
-        )
-        rows.append([_cell(key, header=True), f"<td{' class=changed' if changed else ''}>{shown}</td>"])
+        former = f"(default {_setting(defaults[key])})" if changed else ""
+        rows.append([_cell(key, header=True), Cell(_setting(value), kind="changed" if changed else "", small=former)])
     return _table("Settings of the run", ["setting", "value"], rows)
 
 
-def value_table(caption: str, values: Mapping[str, str]) -> str:
+def value_table(caption: str, values: Mapping[str, str]) -> Table:
     """Two columns: what, and how much."""
     return _table(caption, ["quantity", "value"], [[_cell(k, header=True), _cell(v)] for k, v in values.items()])
 
@@ -118,7 +166,7 @@ def _first(rows: Sequence[Row]) -> list[tuple[str, Metric]]:
     return list(judged_columns(rows).items())[:1]
 
 
-def _client_cell(key: str, text: str) -> str:
+def _client_cell(key: str, text: str) -> Cell:
     value = as_number(text)
     if key in _TEXT_COLUMNS:
         shown = text.replace(";", ", ") if key == "classes" else text
@@ -139,7 +187,7 @@ def _bounds(certificate: Mapping[str, Any]) -> dict[str, Any]:
     return row | {"conditions": certificate.get("conditions")}
 
 
-def _certificate_cell(key: str, value: Any) -> str:
+def _certificate_cell(key: str, value: Any) -> Cell:
     if isinstance(value, bool) or not isinstance(value, int | float):
         listed = "; ".join(str(each).rstrip(".") for each in value) if isinstance(value, list | tuple) else str(value)
         return _cell(
@@ -152,39 +200,19 @@ def _setting(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value) or '""'
 
 
-def _cell(text: str, header: bool = False, sort: str | None = None, words: bool = False) -> str:
-    tag = 'th scope="row"' if header else "td"
-    kind = f' class="words{" long" if len(text) > _LONG else ""}"' if words else ""
-    value = "" if sort is None else f' data-sort="{escape(sort)}"'
-    return f"<{tag}{kind}{value}>{escape(text)}</{tag[:2]}>"
+def _cell(text: str, header: bool = False, sort: str | None = None, words: bool = False) -> Cell:
+    kind = f"words{' long' if len(text) > _LONG else ''}" if words else ""
+    return Cell(text, header, kind, sort)
 
 
 def _table(
     caption: str,
     columns: Iterable[str],
-    body: Sequence[Sequence[str]],
+    body: Sequence[Sequence[Cell]],
     sortable: bool = False,
     order: Mapping[str, str] | None = None,
-) -> str:
-    heads = "".join(
-        _head(title(key), key in _TEXT_COLUMNS, (order or {}).get(key, "none") if sortable else "") for key in columns
-    )
-    return _framed(caption, heads, body, "sortable" if sortable else "")
-
-
-def _head(text: str, words: bool, order: str) -> str:
-    kind = ' class="words"' if words else ""
-    if not order:
-        return f'<th scope="col"{kind}>{escape(text)}</th>'
-    return f'<th scope="col"{kind} aria-sort="{order}"><button type="button">{escape(text)}</button></th>'
-
-
-def _framed(caption: str, heads: str, body: Sequence[Sequence[str]], kind: str) -> str:
-    """A table in a frame that scrolls by itself, so that the page never does so sideways."""
-    rows = "\n".join(f"<tr>{''.join(row)}</tr>" for row in body)
-    name = escape(caption)
-    return (
-        f'<div class="frame" role="region" tabindex="0" aria-label="{name}">\n<table class="{kind}">\n'
-        f"<caption><span>{name}</span></caption>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n"
-        "</table>\n</div>"
-    )
+) -> Table:
+    heads = [
+        Head(title(key), key in _TEXT_COLUMNS, (order or {}).get(key, "none") if sortable else "") for key in columns
+    ]
+    return Table(caption, heads, body, "sortable" if sortable else "")

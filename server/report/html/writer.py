@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp_core.errors import ArtefactError
-from server.report.html.drawing import Drawing
-from server.report.html.figures import confusion_map, reliability, reliability_grid
+from server.report.drawing import Drawing
+from server.report.figures import confusion_map, reliability, reliability_grid
 from server.report.html.page import page, round_figures
 from server.report.html.run_files import RunFiles, read_run, worst_first
 from server.report.reporters import Reporter

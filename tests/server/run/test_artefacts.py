@@ -13,8 +13,6 @@ import pytest
 
 from pfedgp_core.config import GPSettings, Settings
 from pfedgp_core.errors import ArtefactError, NonFiniteError
-from pfedgp_core.metrics.classification import MetricSums, metric_sums
-from server.report.plots import write_pictures
 from server.run import files
 from server.run.artefacts import RunFolder
 from server.run.files import write_whole
@@ -248,19 +246,6 @@ def test_partition_is_written_as_it_says(folder: RunFolder) -> None:
 
     folder.write_partition(Partition())
     assert json.loads((folder.path / "partition.json").read_text()) == {"hash": "ab"}
-
-
-def test_a_failing_picture_is_a_warning(
-    folder: RunFolder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def fail(history: object) -> bytes:
-        raise RuntimeError("no fonts")
-
-    monkeypatch.setattr("server.report.plots.accuracy_png", fail)
-    write_pictures(folder.path, [], MetricSums.zero() + metric_sums([[0.2, 0.8]], [1]))
-    assert "accuracy.png could not be made (RuntimeError: no fonts)" in caplog.text
-    assert not (folder.path / "accuracy.png").exists()
-    assert (folder.path / "reliability.png").stat().st_size > 1000
 
 
 def test_equal_models_are_equal_files(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from server.report.html.drawing import DARK, LIGHT
+from server.report.drawing import DARK, LIGHT
 from server.report.html.writer import write_report
-from tests.server.report.html.test_report import EVIL, classification_run
+from tests.server.report.html.written_run import EVIL, classification_run
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")

@@ -7,8 +7,9 @@ and the dark scheme; in files it is the colour of the light scheme.
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import Any
+
+from markupsafe import Markup, escape
 
 __all__ = ["DARK", "LIGHT", "Drawing"]
 
@@ -145,9 +146,9 @@ class Drawing:
         for shape in other._shapes:
             self._shapes.append(replace(shape, points=tuple((px + x, py + y) for px, py in shape.points)))
 
-    def inline_svg(self) -> str:
-        """Return the picture for a page that has the roles as CSS variables."""
-        return self._svg("", lambda role: f"var(--{role})")
+    def inline_svg(self) -> Markup:
+        """Return the picture for a page that has the roles as CSS variables; all texts in it are escaped."""
+        return Markup(self._svg("", lambda role: f"var(--{role})"))
 
     def svg_file(self) -> str:
         """Return the picture as a file of its own, on the light scheme's ground."""

@@ -2,24 +2,35 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pfedgp_core.metrics.classification import MetricSums, calibration_curve
+from pfedgp_core.metrics.regression import RegressionSums, coverage_curve
 from pfedgp_core.metrics.summary import summarise
-from server.report.html.drawing import Drawing
-from server.report.wording import is_share, measure, number, percent, shortened
+from server.report.drawing import Drawing
+from server.report.wording import capital, is_share, measure, number, percent, shortened, title
 
-__all__ = ["confusion_map", "over_rounds", "reliability", "reliability_grid", "small_reliability"]
+__all__ = [
+    "confusion_map",
+    "intervals",
+    "is_measured",
+    "over_rounds",
+    "record_figure",
+    "reliability",
+    "reliability_grid",
+    "small_reliability",
+]
 
 WIDTH, HEIGHT = 380.0, 232.0
 
 
-def over_rounds(title: str, key: str, points: Sequence[tuple[int, float]], best: int | None = None) -> Drawing:
+def over_rounds(heading: str, key: str, points: Sequence[tuple[int, float]], best: int | None = None) -> Drawing:
     """A measure over rounds.
 
     Parameters
     ----------
-    title, key : str
-        Heading, and the measure's key, which decides how its numbers read.
+    heading, key : str
+        The measure's title, and its key, which decides how its numbers read.
     points : sequence of (round, value)
         Rounds without a value are left out.
     best : int, optional
@@ -27,14 +38,17 @@ def over_rounds(title: str, key: str, points: Sequence[tuple[int, float]], best:
     """
     left, right, top, bottom = 56.0, 12.0, 30.0, 40.0
     said = f"from {measure(key, points[0][1])} to {measure(key, points[-1][1])}" if points else "no values"
-    drawing = Drawing(WIDTH, HEIGHT, f"{title} over rounds: {said}")
-    drawing.text(left, 18, title, fill="ink", size=13)
+    drawing = Drawing(WIDTH, HEIGHT, f"{heading} over rounds: {said}")
+    shown = shortened(heading, 42)
+    drawing.text(left, 18, shown, fill="ink", size=13)
     wide, high = WIDTH - left - right, HEIGHT - top - bottom
     if not points:
         drawing.text(left + wide / 2, top + high / 2, "no round was evaluated", anchor="middle")
         return drawing
     values = [value for _, value in points]
     ticks = _ticks(min(values), max(values), 4)
+    if is_share(key) and min(values) >= 0 and max(values) <= 1:
+        ticks = [tick for tick in ticks if -1e-9 <= tick <= 1 + 1e-9]  # no share is beyond these
     low, high_value = min(ticks[0], *values), max(ticks[-1], *values)
     last = max(1, *(r for r, _ in points))
 
@@ -58,20 +72,36 @@ def over_rounds(title: str, key: str, points: Sequence[tuple[int, float]], best:
         drawing.dot(*place(best, marked), 5.5, stroke="warn")
         # Beside the heading, where no curve can cross it.
         text = f"{measure(key, marked)} in best round {best}"
+        if 7 * len(shown) + 6 * len(text) > wide:
+            text = measure(key, marked)
         drawing.text(WIDTH - right, 18, text, fill="warn", size=11, anchor="end")
     return drawing
 
 
-def reliability(title: str, sums: MetricSums) -> Drawing:
+def record_figure(rounds: Sequence[Mapping[str, Any]], key: str) -> Drawing:
+    """A measure over rounds, from their records; one of the validation data has the best round marked."""
+    points = [(int(record["round"]), float(record[key])) for record in rounds if is_measured(record.get(key))]
+    best = max((int(record["round"]) for record in rounds if record.get("best")), default=None)
+    return over_rounds(capital(title(key)), key, points, best if key.startswith("validation_") else None)
+
+
+def is_measured(value: object) -> bool:
+    """Whether a value of a record is a number."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def reliability(heading: str, sums: MetricSums) -> Drawing:
     """The reliability diagram of one set of predictions, above how many of them each bin holds.
 
     A bar's solid part is the bin's accuracy, its outlined part the distance to the mean confidence. ECE is the mean of
     these distances, weighted with the counts below.
     """
-    left, top, side, counts_high = 50.0, 30.0, 262.0, 56.0
-    drawing = Drawing(330, 400, f"{title}: {_said(sums)}")
-    drawing.text(left, 18, title, fill="ink", size=13)
+    left, top, side, counts_high = 50.0, 46.0, 262.0, 56.0
+    drawing = Drawing(330, 416, f"{heading}: {_said(sums)}")
+    drawing.text(left, 18, heading, fill="ink", size=13)
+    drawing.text(left, 36, _brief(sums), size=11)
     _bars(drawing, sums, left, top, side)
+    _legend(drawing, left + 8, top + 8)
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         drawing.text(left - 6, top + side * (1 - share) + 4, f"{share:g}", anchor="end", size=11)
     counts_top = top + side + 12
@@ -89,6 +119,31 @@ def reliability(title: str, sums: MetricSums) -> Drawing:
     drawing.text(left + side / 2, counts_top + counts_high + 32, "confidence", anchor="middle", size=11)
     drawing.text(13, top + side / 2, "accuracy", anchor="middle", size=11, upright=False)
     drawing.text(13, counts_top + counts_high / 2, "samples", anchor="middle", size=11, upright=False)
+    return drawing
+
+
+def intervals(heading: str, sums: RegressionSums) -> Drawing:
+    """The calibration of the intervals: share of the targets inside the central interval of each level."""
+    left, top, side = 50.0, 46.0, 262.0
+    curve = coverage_curve(sums)
+    said = (
+        f"{percent(curve[-1][1])} inside the {100 * curve[-1][0]:.0f} % interval, n {sums.n}" if curve else "no sample"
+    )
+    drawing = Drawing(330, 346, f"{heading}: {said}")
+    drawing.text(left, 18, heading, fill="ink", size=13)
+    drawing.text(left, 36, said, size=11)
+    drawing.rect(left, top, side, side, "panel", stroke="grid")
+    drawing.line([(left, top + side), (left + side, top)], "ink", dashed=True, opacity=0.7)
+    placed = [(left + side * level, top + side * (1 - share)) for level, share in curve]
+    if placed:
+        drawing.line(placed, "accent", width=1.8)
+    for x, y in placed:
+        drawing.dot(x, y, 2.6, fill="accent")
+    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+        drawing.text(left - 6, top + side * (1 - share) + 4, f"{share:g}", anchor="end", size=11)
+        drawing.text(left + side * share, top + side + 15, f"{share:g}", anchor="middle", size=11)
+    drawing.text(left + side / 2, top + side + 32, "level of the interval", anchor="middle", size=11)
+    drawing.text(13, top + side / 2, "share of targets inside", anchor="middle", size=11, upright=False)
     return drawing
 
 
@@ -160,6 +215,13 @@ def _bars(drawing: Drawing, sums: MetricSums, left: float, top: float, side: flo
     drawing.line([(left, top + side), (left + side, top)], "ink", dashed=True, opacity=0.7)
     if not sums.n:
         drawing.text(left + side / 2, top + side / 2, "no sample", anchor="middle")
+
+
+def _legend(drawing: Drawing, x: float, y: float) -> None:
+    drawing.rect(x, y, 10, 10, "accent", opacity=0.85)
+    drawing.text(x + 15, y + 9, "accuracy", size=10)
+    drawing.rect(x, y + 15, 10, 10, "warn", opacity=0.35, stroke="warn")
+    drawing.text(x + 15, y + 24, "gap to confidence", size=10)
 
 
 def _said(sums: MetricSums) -> str:

@@ -1,4 +1,4 @@
-"""Sums over a client's own classes in an evaluation reply: optional, and of the same samples."""
+"""Evaluation replies: sums of the task, and optionally those over the client's own classes, of the same samples."""
 
 from dataclasses import replace
 
@@ -6,10 +6,12 @@ import pytest
 
 from pfedgp_core.errors import DataError
 from pfedgp_core.metrics.classification import MetricSums, metric_sums
-from pfedgp_core.metrics.regression import RegressionSums
+from pfedgp_core.metrics.regression import RegressionSums, regression_sums
+from pfedgp_core.metrics.summary import Sums
 from pfedgp_core.wire.replies import EvaluateReply
 
 SUMS, OWN = metric_sums([[0.2, 0.8]], [0]), metric_sums([[1.0]], [0])
+ERRORS = regression_sums([1.0, 2.0, 4.0], [0.5, 0.5, 1.0], [1.2, 1.0, 4.5], 2.0, 1.5)
 REPLY = EvaluateReply("ward-3", "test", SUMS, own=OWN)
 
 
@@ -46,3 +48,15 @@ def test_a_regression_has_none() -> None:
     reply = EvaluateReply("ward-3", "test", RegressionSums(), own=MetricSums())
     with pytest.raises(DataError, match="cover other samples"):
         EvaluateReply.from_wire(*reply.to_wire(), RegressionSums)
+
+
+@pytest.mark.parametrize("sums", [ERRORS, RegressionSums()])
+def test_replies_carry_regression_sums(sums: RegressionSums) -> None:
+    reply = EvaluateReply("ward-3", "test", sums, {}, {"gp": 0.1})
+    assert EvaluateReply.from_wire(*reply.to_wire(), RegressionSums) == reply
+
+
+@pytest.mark.parametrize(("sent", "expected"), [(ERRORS, MetricSums), (SUMS, RegressionSums)])
+def test_sums_of_the_other_task_are_refused(sent: Sums, expected: type[MetricSums] | type[RegressionSums]) -> None:
+    with pytest.raises(DataError, match="metric sums are missing"):
+        EvaluateReply.from_wire(*EvaluateReply("ward-3", "test", sent).to_wire(), expected)
