@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Make what is missing and say what goes where."""
-    from pfedgp.operator.certificates import issue
+    from pfedgp.operator.authority import issue
 
     count = _whole(args.clients, "--clients", 10_000) if args.clients is not None else 0
     days = _whole(args.days, "--days", 3650) if args.days is not None else DAYS

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pfedgp.site.plan import SitePlan
 from pfedgp.site.preflight import is_builtin_data
-from pfedgp.site.state_folder import StateFolder
-from pfedgp.site.supervisor import Supervisor
+from pfedgp.site.state import SiteState
+from pfedgp.site.supervisor import SiteSupervisor
 from pfedgp_core.errors import ConfigError, DataError
 
 __all__ = ["add_arguments", "main"]
@@ -46,10 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Run the site until it is stopped; 0 after SIGTERM."""
     plan = _plan(args)
-    folder = StateFolder(Path(plan.state))
+    folder = SiteState(Path(plan.state))
     with folder.locked(), folder.logs() as logger:
         logger.info("pfedgp client %s: checking data, device and server ...", plan.name)
-        return Supervisor(_checked(plan), folder, logger).run()
+        return SiteSupervisor(_checked(plan), folder, logger).run()
 
 
 def _plan(args: argparse.Namespace) -> SitePlan:

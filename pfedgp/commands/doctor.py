@@ -89,10 +89,10 @@ def _server(args: argparse.Namespace) -> "Iterator[Check]":
             raise ConfigError(f"--{option} is for a site: give --superlink HOST:PORT too.")
     from pfedgp.doctor.patches import check_patches
     from pfedgp.doctor.server import check_server
-    from pfedgp.operator.state import StateFolder, default_state
+    from pfedgp.operator.state import ServerState, default_state
     from pfedgp.patches import patches_of
 
-    state = StateFolder((args.state or default_state()).expanduser().absolute())
+    state = ServerState((args.state or default_state()).expanduser().absolute())
     if (state.path / "client.json").exists() and not (state.path / "server.json").exists():
         raise ConfigError(f"{state.path} is the state folder of a site: give --superlink, --ca and --key too.")
     certs = args.certs.expanduser().absolute() if args.certs else None

@@ -73,10 +73,10 @@ def _state_of_its_server(path: Path) -> Path | None:
 
 
 def _server_was_here() -> bool:
-    from pfedgp.operator.state import StateFolder, default_state
+    from pfedgp.operator.state import ServerState, default_state
 
     try:
-        StateFolder(default_state()).server()
+        ServerState(default_state()).server()
     except ConfigError:
         return False
     return True

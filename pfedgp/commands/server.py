@@ -43,10 +43,10 @@ def main(args: argparse.Namespace) -> int:
     """Run until SIGTERM or Ctrl-C."""
     from pfedgp.operator.addresses import overlap, parse_address
     from pfedgp.operator.server import Server
-    from pfedgp.operator.state import StateFolder, default_state
+    from pfedgp.operator.state import ServerState, default_state
     from pfedgp.operator.superlink import run_server, run_superexec
 
-    state = StateFolder((args.state or default_state()).expanduser().absolute())
+    state = ServerState((args.state or default_state()).expanduser().absolute())
     certs = args.certs.expanduser().absolute() if args.certs else None
     if args.only == "superexec":
         if not args.runtime:

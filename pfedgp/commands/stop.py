@@ -53,11 +53,11 @@ def _stop_run(args: argparse.Namespace) -> int:
 
 
 def _stop_server(args: argparse.Namespace) -> int:
-    from pfedgp.operator.state import StateFolder, default_state
+    from pfedgp.operator.state import ServerState, default_state
 
     if args.control:
         raise ConfigError("--server stops the server on this machine: give its --state, not --control.")
-    state = StateFolder((args.state or default_state()).expanduser().absolute())
+    state = ServerState((args.state or default_state()).expanduser().absolute())
     pid = state.running()
     if pid is None:
         print(f"No server runs on {state.path}.")

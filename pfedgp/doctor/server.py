@@ -7,18 +7,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pfedgp.doctor.certificates import day, expiry_warning
 from pfedgp.doctor.local import check_folder, check_versions, warning
 from pfedgp.doctor.problem import Check, Deadline, Problem, checked
 from pfedgp.doctor.reach import Address, parse_address
 from pfedgp.doctor.site import check_connection
 from pfedgp.doctor.tls import NEW_CERTIFICATE, served_certificate
+from pfedgp.doctor.tls_certificates import day, expiry_warning
 from pfedgp.operator.addresses import is_loopback, reachable_as
-from pfedgp.operator.certificates import read_certificate, subject_names
-from pfedgp.operator.control import Control, Node
+from pfedgp.operator.authority import read_certificate, subject_names
+from pfedgp.operator.control import Control, SuperNode
 from pfedgp.operator.server_checks import check_certificates
 from pfedgp.operator.sites import read_public_key
-from pfedgp.operator.state import StateFolder
+from pfedgp.operator.state import ServerState
 from pfedgp.processes.called_as import control_is_internal
 from pfedgp.processes.linux import clock_is_synchronised, is_alive, listening_on
 from pfedgp_core.errors import ConfigError, PFedGPError
@@ -30,12 +30,12 @@ __all__ = ["check_server"]
 PROGRAMS = {"superlink": "flower-superlink", "superexec": "flower-superexec"}
 
 
-def check_server(state: StateFolder, certs: Path | None) -> Iterator[Check]:
+def check_server(state: ServerState, certs: Path | None) -> Iterator[Check]:
     """Yield one check after the other of a server's machine.
 
     Parameters
     ----------
-    state : StateFolder
+    state : ServerState
         Of ``pfedgp server``.
     certs : Path or None
         Folder of ``pfedgp certs``; None means the one that the server was started with.
@@ -67,7 +67,7 @@ def check_server(state: StateFolder, certs: Path | None) -> Iterator[Check]:
     yield _clock()
 
 
-def _versions_of_run(state: StateFolder, record: dict[str, Any]) -> Iterator[Check]:
+def _versions_of_run(state: ServerState, record: dict[str, Any]) -> Iterator[Check]:
     then, now = record.get("versions", {}), software_versions()
     changed = [f"{name} {then[name]} -> {now.get(name)}" for name in then if then[name] != now.get(name)]
     if changed and state.running() is not None:
@@ -82,7 +82,7 @@ def _versions_of_run(state: StateFolder, record: dict[str, Any]) -> Iterator[Che
             yield Check("sites' versions", "", problem)
 
 
-def _processes(state: StateFolder, record: dict[str, Any], pid: int | None) -> Iterator[Check]:
+def _processes(state: ServerState, record: dict[str, Any], pid: int | None) -> Iterator[Check]:
     if pid is None:
         sentence = f"No server runs on {state.path}."
         yield Check("server", "", Problem("no-server", sentence, "Start it with `pfedgp server`.", lasting=True))
@@ -142,7 +142,7 @@ def _certificates(certs: Path) -> Check:
     return Check("certificates", fact, problem)
 
 
-def _private_files(certs: Path, state: StateFolder) -> Iterator[Check]:
+def _private_files(certs: Path, state: ServerState) -> Iterator[Check]:
     for path in (certs / "ca.key", certs / "server.key", state.secret):
         try:
             mode = stat.S_IMODE(path.stat().st_mode)
@@ -187,11 +187,11 @@ def _sites(record: dict[str, Any], certs: Path) -> Check:
     return Check("sites", ", ".join(told) or "none is registered", problem)
 
 
-def _connected(node: Node) -> str:
+def _connected(node: SuperNode) -> str:
     return "is connected" if node.online else "is not connected"
 
 
-def _database(state: StateFolder, record: dict[str, Any]) -> Check:
+def _database(state: ServerState, record: dict[str, Any]) -> Check:
     if not record.get("database"):
         sentence = "The server runs without a database, so a restart loses its runs and registrations."
         return Check("database", "", warning("no-database", sentence, "Start it without --no-database."))

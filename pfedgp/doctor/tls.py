@@ -7,10 +7,10 @@ from pathlib import Path
 
 from cryptography import x509
 
-from pfedgp.doctor.certificates import day, expiry_warning, read_certificate
 from pfedgp.doctor.problem import Check, Deadline, ProblemError
 from pfedgp.doctor.reach import FLEET_PORT, Address, connect
-from pfedgp.operator.certificates import ALWAYS, subject_names
+from pfedgp.doctor.tls_certificates import day, expiry_warning, read_certificate
+from pfedgp.operator.authority import ALWAYS, subject_names
 
 __all__ = ["check_authority", "check_plaintext", "check_tls", "served_certificate"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pfedgp.operator.addresses import parse_address
-from pfedgp.operator.state import StateFolder, default_state
+from pfedgp.operator.state import ServerState, default_state
 from pfedgp.processes.called_as import called_as
 from pfedgp_core.errors import ConfigError, RunFailedError
 
@@ -26,7 +26,7 @@ class Target:
         ``HOST:PORT`` of its Control API.
     ca : Path
         Certificate of the authority.
-    state : StateFolder or None
+    state : ServerState or None
         Its state folder, where this machine has it.
     options : str
         The options that name this server, for commands that are shown to the user; empty where they are filled in.
@@ -36,7 +36,7 @@ class Target:
 
     address: str
     ca: Path
-    state: StateFolder | None
+    state: ServerState | None
     options: str
     here: bool
 
@@ -69,7 +69,7 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
 def state_of(run: Path) -> Path | None:
     """The state folder of the server whose ``runs`` a run's folder is in; None where it is elsewhere."""
     for folder in run.expanduser().absolute().parents:
-        if folder.name == "runs" and StateFolder(folder.parent).has_server():
+        if folder.name == "runs" and ServerState(folder.parent).has_server():
             return folder.parent
     return None
 
@@ -87,7 +87,7 @@ def find_target(args: argparse.Namespace) -> Target:
     if args.ca and not args.control:
         raise ConfigError("--ca goes with --control HOST:PORT: give both, or --state alone.")
     folder = Path(args.state or default_state()).expanduser().absolute()
-    state = StateFolder(folder)
+    state = ServerState(folder)
     named = f" --state {folder}" if args.state else ""
     if args.control:
         parse_address(args.control, "--control")

@@ -27,7 +27,7 @@ from flwr.supercore.interceptors.http import RuntimeVersionHttpInterceptor
 from pfedgp.processes.called_as import called_as
 from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
 
-__all__ = ["Control", "Node", "Run", "UnreachableError"]
+__all__ = ["Control", "Run", "SuperNode", "UnreachableError"]
 
 _KEY_KNOWN = 23
 _RUN_UNKNOWN = 16
@@ -38,7 +38,7 @@ class UnreachableError(RunFailedError):
 
 
 @dataclass(frozen=True)
-class Node:
+class SuperNode:
     """A site as the SuperLink knows it: its registered name, and whether it is connected.
 
     `changed` is when it was connected last or, of one that is not, when that ended at the latest: a SuperLink notices
@@ -126,13 +126,13 @@ class Control:
         """Close the connection."""
         self._client.close()
 
-    def nodes(self) -> list[Node]:
+    def nodes(self) -> list[SuperNode]:
         """Return the registered sites by name."""
         with self._explained():
             infos = self._client.ListNodes(ListNodesRequest()).nodes_info
         return sorted(
             (
-                Node(
+                SuperNode(
                     info.node_id,
                     info.name or f"node {info.node_id}",
                     info.status == "online",

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import ClassVar
 
-from pfedgp.operator.supervisor import Program, Supervisor
+from pfedgp.operator.supervisor import Program, ServerSupervisor
 from pfedgp_core.errors import RunFailedError
 from pfedgp_core.files.whole import explained, folder_to_disk
 from pfedgp_core.patch import Patch, lacks
@@ -28,7 +28,7 @@ _DAMAGED = re.compile(
 
 
 def make_database(
-    path: Path, supervisor: Supervisor, environment: Mapping[str, str], seconds: float, stopped: threading.Event
+    path: Path, supervisor: ServerSupervisor, environment: Mapping[str, str], seconds: float, stopped: threading.Event
 ) -> None:
     """Make Flower's database where there is none.
 
@@ -39,7 +39,7 @@ def make_database(
     Parameters
     ----------
     path : Path
-    supervisor : Supervisor
+    supervisor : ServerSupervisor
         Runs the process.
     environment : mapping
         Of that process.

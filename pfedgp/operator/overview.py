@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pfedgp.operator.certificates import read_certificate
+from pfedgp.operator.authority import read_certificate
 from pfedgp.operator.connection import Target
-from pfedgp.operator.control import Control, Node, Run
+from pfedgp.operator.control import Control, Run, SuperNode
 from pfedgp.processes.called_as import shown
 from pfedgp_core.errors import PFedGPError
 
@@ -99,7 +99,7 @@ def _sites(target: Target, control: Control) -> list[dict[str, Any]]:
     return [_site(node, started) for node in control.nodes()]
 
 
-def _site(node: Node, started: float) -> dict[str, Any]:
+def _site(node: SuperNode, started: float) -> dict[str, Any]:
     """One site; `started` is when the server did, in seconds since the epoch."""
     gone = node.online and node.heard < started  # with the server before, and not back yet
     return {

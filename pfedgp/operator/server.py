@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pfedgp.operator.addresses import join, reachable_as
-from pfedgp.operator.state import StateFolder
+from pfedgp.operator.state import ServerState
 
 __all__ = ["Server"]
 
@@ -15,7 +15,7 @@ class Server:
 
     Parameters
     ----------
-    state : StateFolder
+    state : ServerState
     certs : Path
         Folder of ``pfedgp certs``.
     fleet, control : tuple of str and int
@@ -26,7 +26,7 @@ class Server:
         Start a SuperExec too.
     """
 
-    state: StateFolder
+    state: ServerState
     certs: Path
     fleet: tuple[str, int]
     control: tuple[str, int]

@@ -9,7 +9,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 
 from pfedgp.operator.addresses import is_loopback, join
-from pfedgp.operator.certificates import read_certificate, subject_names
+from pfedgp.operator.authority import read_certificate, subject_names
 from pfedgp.operator.state import is_network_file_system
 from pfedgp.processes.called_as import control_is_internal
 from pfedgp_core.errors import ConfigError

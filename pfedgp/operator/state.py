@@ -26,7 +26,7 @@ from pfedgp_core.errors import ConfigError, RunFailedError
 from pfedgp_core.files.lock import FileLock, holder, is_locked
 from server.run.files import explained, write_whole
 
-__all__ = ["CONNECTION", "StateFolder", "default_state", "is_network_file_system"]
+__all__ = ["CONNECTION", "ServerState", "default_state", "is_network_file_system"]
 
 CONNECTION = "pfedgp"
 _NETWORK = ("nfs", "cifs", "smb", "ceph", "lustre", "gpfs", "glusterfs", "sshfs", "9p", "afs", "beegfs")
@@ -39,7 +39,7 @@ def default_state() -> Path:
 
 
 @dataclass(frozen=True)
-class StateFolder:
+class ServerState:
     """The names in a state folder.
 
     Parameters

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp.operator.addresses import check_free, is_open, join, reachable_as
-from pfedgp.operator.certificates import read_certificate
+from pfedgp.operator.authority import read_certificate
 from pfedgp.operator.control import Control
 from pfedgp.operator.database import GRACE, damage, make_database
 from pfedgp.operator.server import Server
 from pfedgp.operator.server_checks import check_certificates, check_control_name, expiry, warnings
 from pfedgp.operator.sites import SiteWatch
-from pfedgp.operator.state import StateFolder
-from pfedgp.operator.supervisor import Program, Supervisor
+from pfedgp.operator.state import ServerState
+from pfedgp.operator.supervisor import Program, ServerSupervisor
 from pfedgp.processes.called_as import called_as, shown
 from pfedgp.processes.flower import flower_environment, flower_program
 from pfedgp.processes.linux import listens
@@ -51,12 +51,12 @@ def run_server(server: Server) -> None:
         _supervise(server, stopped)
 
 
-def run_superexec(state: StateFolder, runtime: str, ca: Path, secret: Path) -> None:
+def run_superexec(state: ServerState, runtime: str, ca: Path, secret: Path) -> None:
     """Run a SuperExec alone, for a SuperLink that runs elsewhere, until told to stop.
 
     Parameters
     ----------
-    state : StateFolder
+    state : ServerState
         Its ``runs`` takes the folders of the runs.
     runtime : str
         ``HOST:PORT`` of the SuperLink's Control and Runtime API.
@@ -69,7 +69,7 @@ def run_superexec(state: StateFolder, runtime: str, ca: Path, secret: Path) -> N
     state.prepare()
     stopped = threading.Event()
     with state.locked("lock-superexec"), on_stop_signal(lambda number: stopped.set()):
-        supervisor = Supervisor(state.logs, _say)
+        supervisor = ServerSupervisor(state.logs, _say)
         _wait_for_secret(secret, stopped)
         if stopped.is_set():
             return
@@ -88,7 +88,7 @@ def _environment(home: Path) -> dict[str, str]:
 
 
 def _supervise(server: Server, stopped: threading.Event) -> None:
-    supervisor = Supervisor(server.state.logs, _say)
+    supervisor = ServerSupervisor(server.state.logs, _say)
     record: dict[str, Any] = {
         "pid": os.getpid(),
         "fleet_address": join(*server.fleet),
@@ -137,7 +137,9 @@ def _supervise(server: Server, stopped: threading.Event) -> None:
         _say("stopped")
 
 
-def _start_superlink(server: Server, supervisor: Supervisor, superlink: Program, stopped: threading.Event) -> None:
+def _start_superlink(
+    server: Server, supervisor: ServerSupervisor, superlink: Program, stopped: threading.Event
+) -> None:
     addresses = (server.fleet, "--fleet-address"), (server.control, "--control-address")
 
     def ready() -> bool:
@@ -180,7 +182,7 @@ def _superlink(server: Server) -> Program:
     return Program("superlink", command, _environment(state.flwr), state.path)
 
 
-def _superexec(state: StateFolder, runtime: str, ca: Path, secret: Path) -> Program:
+def _superexec(state: ServerState, runtime: str, ca: Path, secret: Path) -> Program:
     command = [
         flower_program("flower-superexec"),
         *("--runtime-api-address", runtime, "--root-certificates", str(ca)),
@@ -190,7 +192,7 @@ def _superexec(state: StateFolder, runtime: str, ca: Path, secret: Path) -> Prog
     return Program("superexec", command, _environment(state.flwr), state.path)
 
 
-def _pids(supervisor: Supervisor) -> dict[str, int]:
+def _pids(supervisor: ServerSupervisor) -> dict[str, int]:
     return {program.name: program.process.pid for program in supervisor.programs if program.process}
 
 

@@ -16,7 +16,7 @@ from pfedgp.processes.child import signal_group, start_child
 from pfedgp.processes.colours import without_colours
 from pfedgp_core.errors import RunFailedError
 
-__all__ = ["Program", "Supervisor"]
+__all__ = ["Program", "ServerSupervisor"]
 
 LONGEST_PAUSE = 30.0
 SETTLED = 60.0
@@ -51,7 +51,7 @@ class Program:
     log_start: int = field(default=0, init=False)
 
 
-class Supervisor:
+class ServerSupervisor:
     """Runs programs in the order given and stops them in the opposite one.
 
     Parameters

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 from pfedgp.processes.signals import STOP_OR_HANGUP, on_stop_signal
 from pfedgp.site import flower_log
 from pfedgp.site.plan import SitePlan
-from pfedgp.site.state_folder import StateFolder
+from pfedgp.site.state import SiteState
 from pfedgp.site.supernode_process import Heard, SuperNodeProcess
 from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
 
 if TYPE_CHECKING:
     from pfedgp.doctor.problem import Problem
 
-__all__ = ["Supervisor"]
+__all__ = ["SiteSupervisor"]
 
 FIRST_PAUSE, LAST_PAUSE = 1.0, 15.0
 HEALTHY = 60.0  # seconds of connection after which the pauses start again from the first
@@ -40,19 +40,19 @@ class _Stop(Exception):
         self.number = number
 
 
-class Supervisor:
+class SiteSupervisor:
     """Runs one site until it is told to stop.
 
     Parameters
     ----------
     plan : SitePlan
-    folder : StateFolder
+    folder : SiteState
         Locked by the caller.
     logger : Logger
         Of the folder.
     """
 
-    def __init__(self, plan: SitePlan, folder: StateFolder, logger: logging.Logger) -> None:
+    def __init__(self, plan: SitePlan, folder: SiteState, logger: logging.Logger) -> None:
         self.plan, self.folder, self.logger = plan, folder, logger
         self._heard: queue.SimpleQueue[Heard] = queue.SimpleQueue()
         self._process: SuperNodeProcess | None = None

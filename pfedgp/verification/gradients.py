@@ -12,7 +12,7 @@ from torch import Tensor
 
 from pfedgp.verification.format import NotUnderstood
 from pfedgp.verification.naming import canonical, parameters
-from pfedgp.verification.nodes import Problem
+from pfedgp.verification.nodes import NodeProblem
 from pfedgp.verification.question import Question
 from pfedgp_core.kernels.base import Kernel
 from pfedgp_core.numerics.quadrature import log_sigmoid_expectation
@@ -25,14 +25,14 @@ class Parameters:
 
     Parameters
     ----------
-    problem : Problem
+    problem : NodeProblem
     names : sequence of str
         ``log outputscale``, ``log lengthscale`` or ``theta<i>``, spaces left out.
     angles : Tensor [n] or None
         Angles of the training inputs.
     """
 
-    def __init__(self, problem: Problem, names: list[str], angles: Tensor | None) -> None:
+    def __init__(self, problem: NodeProblem, names: list[str], angles: Tensor | None) -> None:
         dtype = problem.X.dtype
         self.names = names
         self.log_scale = torch.tensor(math.log(problem.output_scale), dtype=dtype, requires_grad=True)
@@ -45,7 +45,7 @@ class Parameters:
             self.angles = angles.clone().requires_grad_()
             self.X = torch.stack([self.angles.cos(), self.angles.sin()], 1)
 
-    def kernel(self, problem: Problem) -> Kernel:
+    def kernel(self, problem: NodeProblem) -> Kernel:
         """The kernel as a function of the leaves."""
         return problem.kernel(self.log_scale.exp(), self.log_length.exp())
 
@@ -136,7 +136,7 @@ def _true_gradient(q: Question, names: list[str], angle: float, label: int) -> l
     return [a - b for a, b in zip(both, alone, strict=True)]
 
 
-def _evidence_gradient(problem: Problem, omega: Tensor, names: list[str], angles: Tensor | None) -> list[float]:
+def _evidence_gradient(problem: NodeProblem, omega: Tensor, names: list[str], angles: Tensor | None) -> list[float]:
     leaves = Parameters(problem, names, angles)
     model = problem.model(leaves.kernel(problem), leaves.X)
     return leaves.gradient(model.log_marginal(omega).mean())

@@ -18,7 +18,7 @@ from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.registry import KERNELS
 
-__all__ = ["Node", "Problem", "kernel_of", "sample"]
+__all__ = ["NodeProblem", "SampledNode", "kernel_of", "sample"]
 
 _RBF = re.compile(r"(?:([\d.e+-]+) ?\* ?)?exp\(-\|x-x'\|\^2 ?/ ?(?:2|\(?2 ?\* ?([\d.]+) ?(?:\^|\*\*) ?2\)?)\)")
 SMALL = 8  # nodes up to this size afford 20000 chains
@@ -39,7 +39,7 @@ def kernel_of(inputs: Inputs) -> tuple[str, float, float]:
 
 
 @dataclass(frozen=True)
-class Problem:
+class NodeProblem:
     """Kernel, data and jitter of one binary node; FITC where it has inducing inputs."""
 
     kernel_name: str
@@ -51,7 +51,7 @@ class Problem:
     inducing: Tensor | None = None
 
     @classmethod
-    def of(cls, inputs: Inputs, dtype: torch.dtype) -> "Problem":
+    def of(cls, inputs: Inputs, dtype: torch.dtype) -> "NodeProblem":
         """Read the inputs X, y, tau, and Xbar where there is one."""
         X, y = inputs.tensor("X", dtype, 2), inputs.tensor("y", torch.int64, 1)
         if len(X) != len(y) or not bool(((y == 0) | (y == 1)).all()):
@@ -92,12 +92,12 @@ class Problem:
         mu, v = model.predict(Xs, omega)
         return mu, v + (kss - own)
 
-    def extended(self, x: Tensor, label: int) -> "Problem":
+    def extended(self, x: Tensor, label: int) -> "NodeProblem":
         """The problem with one more training point."""
         return replace(self, X=torch.cat([self.X, x[None]]), y=torch.cat([self.y, self.y.new_tensor([label])]))
 
 
-def sample(problem: Problem, chains: int, sweeps: int, seed: int) -> tuple[Tensor, Tensor]:
+def sample(problem: NodeProblem, chains: int, sweeps: int, seed: int) -> tuple[Tensor, Tensor]:
     """Run independent chains of the product's Gibbs sampler in blocks; return f and omega, each [C, n]."""
     model = problem.model()
     stream = Stream(seed, "verify", problem.key)
@@ -107,7 +107,7 @@ def sample(problem: Problem, chains: int, sweeps: int, seed: int) -> tuple[Tenso
 
 
 @dataclass(frozen=True)
-class Node:
+class SampledNode:
     """A problem with its omegas [C, n]: posterior chains, or the one omega that a case states.
 
     Attributes
@@ -118,7 +118,7 @@ class Node:
     kss : float or None
     """
 
-    problem: Problem
+    problem: NodeProblem
     omega: Tensor
     f: Tensor | None
     Xs: Tensor | None

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from pfedgp.verification.format import Assert, Case, Inputs, NotUnderstood
 from pfedgp.verification.naming import canonical, head
-from pfedgp.verification.nodes import SMALL, Node, Problem, sample
+from pfedgp.verification.nodes import SMALL, NodeProblem, SampledNode, sample
 
 __all__ = ["Question", "Rule", "Sampled", "Workspace", "answer"]
 
@@ -34,7 +34,7 @@ class Workspace:
     dtype: torch.dtype
     chains: dict[tuple[str, int, int], tuple[Tensor, Tensor]] = field(default_factory=dict)
 
-    def sample(self, problem: Problem, chains: int, sweeps: int) -> tuple[Tensor, Tensor]:
+    def sample(self, problem: NodeProblem, chains: int, sweeps: int) -> tuple[Tensor, Tensor]:
         """Chains of a problem (f, omega), drawn once a problem and effort."""
         key = (problem.key, chains, sweeps)
         if key not in self.chains:
@@ -76,20 +76,20 @@ class Question:
         return Inputs({**self.workspace.cases[name].inputs.values, **self.case.inputs.values})
 
     @cached_property
-    def problem(self) -> Problem:
+    def problem(self) -> NodeProblem:
         """The GP node of the inputs."""
-        return Problem.of(self.inputs, self.workspace.dtype)
+        return NodeProblem.of(self.inputs, self.workspace.dtype)
 
     @cached_property
-    def node(self) -> Node:
+    def node(self) -> SampledNode:
         """The node with its omegas: the stated one, or chains of the length that the case asks for."""
         if "omega" in self.inputs:
             omega = self.inputs.tensor("omega", self.workspace.dtype, 1)
             if len(omega) != len(self.problem.y):
                 raise NotUnderstood("input 'omega' does not have one value for each row of 'X'")
-            return Node(self.problem, omega[None], None, self.test_inputs, self.kss)
+            return SampledNode(self.problem, omega[None], None, self.test_inputs, self.kss)
         f, omega = self.workspace.sample(self.problem, *self._effort())
-        return Node(self.problem, omega, f, self.test_inputs, self.kss)
+        return SampledNode(self.problem, omega, f, self.test_inputs, self.kss)
 
     @cached_property
     def test_inputs(self) -> Tensor | None:

@@ -16,7 +16,7 @@ from cryptography.x509.oid import NameOID
 
 from pfedgp.doctor.problem import Problem
 from pfedgp.doctor.site import diagnose
-from pfedgp.operator.certificates import issue
+from pfedgp.operator.authority import issue
 
 Handler = Callable[[socket.socket], None]
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pfedgp.cli import main
-from pfedgp.operator.certificates import issue
+from pfedgp.operator.authority import issue
 from pfedgp.processes.flower import free_ports
 from tests.deploy.deployment import Deployment
 from tests.deploy.mis_setups import Authority, listening, over_tls, silent, strangers_key

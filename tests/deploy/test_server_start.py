@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from pfedgp.operator import certificates, superlink
+from pfedgp.operator import authority, superlink
 from pfedgp.operator.database import damage, make_database
 from pfedgp.operator.server import Server
-from pfedgp.operator.state import StateFolder
-from pfedgp.operator.supervisor import Program, Supervisor
+from pfedgp.operator.state import ServerState
+from pfedgp.operator.supervisor import Program, ServerSupervisor
 from pfedgp.processes.flower import free_ports
 from pfedgp.processes.linux import listens
 from pfedgp_core.errors import RunFailedError
@@ -41,7 +41,7 @@ def tables(database: Path) -> set[str]:
 
 
 def make(database: Path, environment: Mapping[str, str] = {}, stopped: threading.Event | None = None) -> None:
-    supervisor = Supervisor(database.parent, lambda line: None)
+    supervisor = ServerSupervisor(database.parent, lambda line: None)
     make_database(database, supervisor, os.environ | dict(environment), 60.0, stopped or threading.Event())
 
 
@@ -131,11 +131,11 @@ def test_whose_port_it_is_is_known() -> None:
 @pytest.fixture
 def server(tmp_path: Path) -> Server:
     """A server without a database of its own making, on free ports."""
-    state = StateFolder(tmp_path / "state")
+    state = ServerState(tmp_path / "state")
     state.prepare()
     state.database.write_text("there")
     certs = tmp_path / "certs"
-    certificates.issue(certs, ["localhost"], [])
+    authority.issue(certs, ["localhost"], [])
     fleet, control = free_ports(2)
     return Server(state, certs, ("127.0.0.1", fleet), ("127.0.0.1", control), superexec=False)
 

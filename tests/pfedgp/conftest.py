@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from pfedgp.operator.certificates import issue
-from pfedgp.operator.state import StateFolder
+from pfedgp.operator.authority import issue
+from pfedgp.operator.state import ServerState
 from tests.pfedgp.recorded_runs import Runs
 
 
 @pytest.fixture
-def stopped(tmp_path: Path) -> StateFolder:
+def stopped(tmp_path: Path) -> ServerState:
     """The state folder of a server that was killed."""
     issue(tmp_path / "certs", ["fl.example.org"], ["ward-1"])
-    state = StateFolder(tmp_path / "state")
+    state = ServerState(tmp_path / "state")
     state.prepare()
     state.make_secret()
     state.write_server(

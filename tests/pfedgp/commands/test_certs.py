@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from pfedgp.cli import main
-from pfedgp.operator.certificates import issue, read_certificate
+from pfedgp.operator.authority import issue, read_certificate
 from pfedgp_core.errors import ConfigError
 
 NAMES = ("fl.example.org", "192.0.2.10", "2001:db8::7")

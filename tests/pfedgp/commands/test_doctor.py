@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pfedgp.cli import main
-from pfedgp.operator.state import StateFolder
+from pfedgp.operator.state import ServerState
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_the_state_folder_of_a_site_asks_for_its_server(tmp_path: Path, capsys: 
     assert "--superlink" in capsys.readouterr().err
 
 
-def test_json_and_exit_code(stopped: StateFolder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_and_exit_code(stopped: ServerState, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--state", str(stopped.path), "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert report["problems"] == sum(check["status"] == "problem" for check in report["checks"]) > 0

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from pfedgp.cli import main
-from pfedgp.operator import certificates
-from pfedgp.operator.state import StateFolder
+from pfedgp.operator import authority
+from pfedgp.operator.state import ServerState
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pathspec.*")
 
@@ -15,8 +15,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pathspec.*")
 def test_a_server_that_does_not_run_is_told_from_one_that_does_not_answer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    certificates.issue(tmp_path / "certs", ["localhost"], [])
-    state = StateFolder(tmp_path / "state")
+    authority.issue(tmp_path / "certs", ["localhost"], [])
+    state = ServerState(tmp_path / "state")
     state.prepare()
     record = {
         **{"control_address": "127.0.0.1:1", "control_listens": "0.0.0.0:1", "fleet_address": "0.0.0.0:2"},

@@ -6,7 +6,7 @@ from flwr.supercore.inflatable import inflatable_utils
 
 from pfedgp.cli import main
 from pfedgp.doctor.patches import check_patches
-from pfedgp.operator.state import StateFolder
+from pfedgp.operator.state import ServerState
 from pfedgp.patches import SIDES, patches_of
 
 
@@ -38,7 +38,7 @@ def test_a_lost_one_that_carries_none_is_a_warning(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_doctor_of_a_server_names_a_lost_one(
-    monkeypatch: pytest.MonkeyPatch, stopped: StateFolder, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, stopped: ServerState, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delattr(inflatable_utils, "pull_objects")
     main(["doctor", "--state", str(stopped.path)])

@@ -5,15 +5,15 @@ from pathlib import Path
 
 from pfedgp.doctor.problem import Problem
 from pfedgp.doctor.server import check_server
-from pfedgp.operator.certificates import issue
-from pfedgp.operator.state import StateFolder
+from pfedgp.operator.authority import issue
+from pfedgp.operator.state import ServerState
 
 
-def found(state: StateFolder, certs: Path | None = None) -> dict[str, Problem]:
+def found(state: ServerState, certs: Path | None = None) -> dict[str, Problem]:
     return {check.problem.code: check.problem for check in check_server(state, certs) if check.problem}
 
 
-def test_a_server_that_does_not_run(stopped: StateFolder) -> None:
+def test_a_server_that_does_not_run(stopped: ServerState) -> None:
     problems = found(stopped)
 
     assert "pfedgp server" in problems["no-server"].remedy
@@ -22,10 +22,10 @@ def test_a_server_that_does_not_run(stopped: StateFolder) -> None:
 
 
 def test_no_server_ever_ran_here(tmp_path: Path) -> None:
-    assert "pfedgp server" in found(StateFolder(tmp_path / "nothing"))["no-server"].sentence
+    assert "pfedgp server" in found(ServerState(tmp_path / "nothing"))["no-server"].sentence
 
 
-def test_certificates_that_do_not_fit_and_open_secrets(stopped: StateFolder, tmp_path: Path) -> None:
+def test_certificates_that_do_not_fit_and_open_secrets(stopped: ServerState, tmp_path: Path) -> None:
     certs = tmp_path / "certs"
     checks = {check.topic: check for check in check_server(stopped, None)}
     assert checks["certificates"].status == "ok"
@@ -39,7 +39,7 @@ def test_certificates_that_do_not_fit_and_open_secrets(stopped: StateFolder, tmp
     assert "certificates" not in found(stopped, tmp_path / "others")
 
 
-def test_versions_of_sites_in_the_last_run(stopped: StateFolder) -> None:
+def test_versions_of_sites_in_the_last_run(stopped: ServerState) -> None:
     run = stopped.runs / "first"
     run.mkdir()
     (run / "summary.json").write_text(json.dumps({"other_client_versions": ["pfedgp 0.0.9"]}))

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from pfedgp.operator.connection import Target
-from pfedgp.operator.control import Node
+from pfedgp.operator.control import SuperNode
 from pfedgp.operator.overview import _connection, _server, _site
-from pfedgp.operator.state import StateFolder
+from pfedgp.operator.state import ServerState
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pathspec.*")
 
@@ -22,9 +22,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pathspec.*")
     ],
 )
 def test_a_site_is_not_said_to_be_seen_after_its_death(online: bool, changed: str, heard: float, said: str) -> None:
-    assert _connection(_site(Node(1, "ward-1", online, changed, b"", heard), 100.0)) == said
+    assert _connection(_site(SuperNode(1, "ward-1", online, changed, b"", heard), 100.0)) == said
 
 
 def test_the_overview_of_a_server_elsewhere_needs_no_server_here(tmp_path: Path) -> None:
-    target = Target("control:8000", tmp_path / "ca.crt", StateFolder(tmp_path), "", False)
+    target = Target("control:8000", tmp_path / "ca.crt", ServerState(tmp_path), "", False)
     assert _server(target)["fleet_address"] is None

@@ -11,8 +11,8 @@ import pytest
 from pfedgp import cli
 from pfedgp.operator import connection, follow, runs
 from pfedgp.operator.connection import Target
-from pfedgp.operator.control import Control, Node, Run, UnreachableError
-from pfedgp.operator.state import StateFolder
+from pfedgp.operator.control import Control, Run, SuperNode, UnreachableError
+from pfedgp.operator.state import ServerState
 from pfedgp.processes.signals import STOP_SIGNALS
 from server.run.claim import RunLock
 from tests.federation_run import SMALL, federate
@@ -36,8 +36,8 @@ class Server:
     def runs(self) -> list[Run]:
         return self.known
 
-    def nodes(self) -> list[Node]:
-        return [Node(index, f"ward-{index}", True, "", b"") for index in range(1, 6)]
+    def nodes(self) -> list[SuperNode]:
+        return [SuperNode(index, f"ward-{index}", True, "", b"") for index in range(1, 6)]
 
     def start(self, bundle: bytes, digest: str, config: Mapping[str, Any]) -> int:
         self.started.append(config)
@@ -61,7 +61,7 @@ def run(made: Path) -> Path:
 @pytest.fixture
 def server(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
     """The server of the default state folder, with a run of one round in it."""
-    state = StateFolder(tmp_path / "state")
+    state = ServerState(tmp_path / "state")
     state.prepare()
     (state.path / "server.json").write_text("{}")
     shutil.copytree(run, state.runs / "night")
@@ -148,7 +148,7 @@ def test_who_follows_a_run_leaves_when_its_server_has_stopped(tmp_path: Path, mo
     monkeypatch.setattr(follow, "STATUS_EVERY", 0.0)
     clock = FakeTime()
     monkeypatch.setattr(follow, "time", clock)
-    state = StateFolder(tmp_path)
+    state = ServerState(tmp_path)
     state.prepare()
     (tmp_path / "server.json").write_text("{}")
     control = Unreachable([Run(1, "running", "", {"out": "/x/night"}, "")])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pfedgp.operator import certificates
+from pfedgp.operator import authority
 from pfedgp.operator.server_checks import check_certificates
 from pfedgp_core.errors import ConfigError
 
@@ -13,8 +13,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pathspec.*")
 
 
 def test_an_expired_certificate_is_named_with_its_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certificates, "_CLOCKS_DIFFER", timedelta(days=10))
-    certificates.issue(tmp_path / "certs", ["localhost"], [], days=-1)
+    monkeypatch.setattr(authority, "_CLOCKS_DIFFER", timedelta(days=10))
+    authority.issue(tmp_path / "certs", ["localhost"], [], days=-1)
 
     with pytest.raises(ConfigError, match=r"server.crt .* not now: renew it with pfedgp certs --renew-server"):
         check_certificates(tmp_path / "certs")
@@ -22,7 +22,7 @@ def test_an_expired_certificate_is_named_with_its_remedy(tmp_path: Path, monkeyp
 
 def test_certificates_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     for name in ("a", "b"):
-        certificates.issue(tmp_path / name, ["localhost"], [])
+        authority.issue(tmp_path / name, ["localhost"], [])
     check_certificates(tmp_path / "a")
 
     (tmp_path / "a/server.key").write_bytes((tmp_path / "b/server.key").read_bytes())

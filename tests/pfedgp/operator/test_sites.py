@@ -6,8 +6,8 @@ from typing import cast
 
 import pytest
 
-from pfedgp.operator import certificates
-from pfedgp.operator.control import Control, Node
+from pfedgp.operator import authority
+from pfedgp.operator.control import Control, SuperNode
 from pfedgp.operator.sites import SiteWatch, read_public_key
 from pfedgp_core.errors import ConfigError
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pathspec.*")
 
 
 def test_public_keys_of_other_kinds_are_refused(tmp_path: Path) -> None:
-    certificates.issue(tmp_path, ["localhost"], ["ward-3"])
+    authority.issue(tmp_path, ["localhost"], ["ward-3"])
 
     assert read_public_key(tmp_path / "clients/ward-3.pub").startswith(b"-----BEGIN PUBLIC KEY-----")
     (tmp_path / "x.pub").write_text(
@@ -31,8 +31,8 @@ def test_what_the_database_has_from_before_a_restart_is_not_connected(tmp_path: 
         def __init__(self) -> None:
             self.heard = {"ward-1": time.time() - 30, "ward-2": time.time() + 30}
 
-        def nodes(self) -> list[Node]:
-            return [Node(1, name, True, "", b"", when) for name, when in self.heard.items()]
+        def nodes(self) -> list[SuperNode]:
+            return [SuperNode(1, name, True, "", b"", when) for name, when in self.heard.items()]
 
     control = Restarted()
     said: list[str] = []

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from pfedgp.operator.state import StateFolder
+from pfedgp.operator.state import ServerState
 from pfedgp_core.errors import RunFailedError
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pathspec.*")
 
 
 def test_one_server_on_a_state_folder(tmp_path: Path) -> None:
-    state = StateFolder(tmp_path / "state")
+    state = ServerState(tmp_path / "state")
     state.prepare()
     assert state.running() is None
 
@@ -24,7 +24,7 @@ def test_one_server_on_a_state_folder(tmp_path: Path) -> None:
 
 
 def test_the_secret_is_made_once_and_for_its_owner(tmp_path: Path) -> None:
-    state = StateFolder(tmp_path / "state")
+    state = ServerState(tmp_path / "state")
     state.prepare()
     state.make_secret()
     secret = state.secret.read_bytes()

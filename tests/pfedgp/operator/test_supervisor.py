@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pfedgp.operator.supervisor import Program, Supervisor
+from pfedgp.operator.supervisor import Program, ServerSupervisor
 from pfedgp_core.errors import RunFailedError
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pathspec.*")
@@ -18,7 +18,7 @@ def test_a_program_that_ends_as_it_starts_is_not_ready_and_its_last_error_is_tol
         "import sys; print('\\x1b[93mWARNING\\x1b[0m :   EXPERIMENTAL: may change.');"
         "print('2026-01-01T10:00:00.763Z ERROR [uvicorn.error] address already in use'); print('bye'); sys.exit(3)"
     )
-    supervisor = Supervisor(tmp_path, lambda line: None)
+    supervisor = ServerSupervisor(tmp_path, lambda line: None)
     program = Program("superlink", [sys.executable, "-c", code], os.environ, tmp_path)
     supervisor.start(program)
     try:

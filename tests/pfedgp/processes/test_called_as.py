@@ -14,7 +14,7 @@ from pfedgp.operator.connection import Target, find_target
 from pfedgp.operator.follow import UnfinishedError
 from pfedgp.operator.server import Server
 from pfedgp.operator.server_checks import warnings
-from pfedgp.operator.state import StateFolder
+from pfedgp.operator.state import ServerState
 from pfedgp.processes.called_as import control_is_internal, shown
 
 RUNNER = "docker compose run --rm runner"
@@ -101,7 +101,7 @@ def test_only_the_address_that_is_known_to_be_internal_is_not_warned_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def said(control: str) -> list[str]:
-        server = Server(StateFolder(tmp_path), tmp_path, ("0.0.0.0", 9092), (control, 8000))
+        server = Server(ServerState(tmp_path), tmp_path, ("0.0.0.0", 9092), (control, 8000))
         return [line for line in warnings(server, datetime.now(UTC) + timedelta(days=365)) if "Control" in line]
 
     def port(listens: str) -> str:

@@ -11,9 +11,9 @@ import pytest
 
 from pfedgp.site import supervisor
 from pfedgp.site.plan import SitePlan
-from pfedgp.site.state_folder import StateFolder
+from pfedgp.site.state import SiteState
 from pfedgp.site.supernode_process import Heard
-from pfedgp.site.supervisor import Supervisor
+from pfedgp.site.supervisor import SiteSupervisor
 from pfedgp_core.errors import ConfigError, RunFailedError
 
 
@@ -76,9 +76,9 @@ def test_what_ends_a_client_and_what_does_not(
     monkeypatch.setattr(supervisor, "FIRST_PAUSE", 0.01)
     monkeypatch.setattr(FakeProcess, "lives", lives)
     monkeypatch.setattr(supervisor, "_diagnose", lambda plan, refused: found.pop(0))
-    folder = StateFolder(tmp_path)
+    folder = SiteState(tmp_path)
     with folder.locked(), folder.logs() as logger:
-        client = Supervisor(SitePlan("localhost:1", "", "", {}, str(tmp_path), "x"), folder, logger)
+        client = SiteSupervisor(SitePlan("localhost:1", "", "", {}, str(tmp_path), "x"), folder, logger)
         if isinstance(ends, int):
             assert client.run() == ends
         else:
@@ -94,9 +94,9 @@ def test_the_operator_of_a_site_that_cannot_take_part_is_told_once(
     monkeypatch.setattr(supervisor, "SuperNodeProcess", FakeProcess)
     monkeypatch.setattr(FakeProcess, "lives", [[CONNECT, WARNING, GREETED, WARNING, GREETED, TERMINATE]])
     monkeypatch.setattr(supervisor, "_diagnose", lambda plan, refused: [])
-    folder = StateFolder(tmp_path)
+    folder = SiteState(tmp_path)
     with folder.locked(), folder.logs() as logger:
-        Supervisor(SitePlan("localhost:1", "", "", {}, str(tmp_path), "x"), folder, logger).run()
+        SiteSupervisor(SitePlan("localhost:1", "", "", {}, str(tmp_path), "x"), folder, logger).run()
     shown = capsys.readouterr().out
     assert shown.count("Problem: this site cannot take part: The class 'thre'") == 1
     assert shown.count("Answered the greeting of run 7 in 0.0 s.") == 2

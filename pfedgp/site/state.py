@@ -14,12 +14,12 @@ from pfedgp_core.errors import ConfigError
 from pfedgp_core.files.lock import FileLock
 from pfedgp_core.files.whole import explained
 
-__all__ = ["StateFolder"]
+__all__ = ["SiteState"]
 
 LOG_BYTES, LOG_FILES = 2_000_000, 4
 
 
-class StateFolder:
+class SiteState:
     """The folder of one site.
 
     Parameters

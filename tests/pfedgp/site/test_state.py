@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from pfedgp.site.state_folder import StateFolder
+from pfedgp.site.state import SiteState
 from pfedgp_core.errors import ConfigError
 
 
 def test_a_state_folder_has_one_owner(tmp_path: Path) -> None:
-    folder = StateFolder(tmp_path / "a" / "b")
+    folder = SiteState(tmp_path / "a" / "b")
     refused = pytest.raises(ConfigError, match=rf"running already \(process {os.getpid()}\)")
-    with folder.locked(), refused, StateFolder(folder.path).locked():
+    with folder.locked(), refused, SiteState(folder.path).locked():
         raise AssertionError
     with folder.locked(), folder.logs() as logger:
         logger.info("kept")
