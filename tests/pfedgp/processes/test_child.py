@@ -6,12 +6,13 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from pfedgp.processes.child import signal_group, start_child
+from tests.deploy.program import is_alive
+from tests.waiting import wait_for
 
 ROOT = Path(__file__).parents[3]
 SLEEP = "import time; print('ready', flush=True); time.sleep(600)"
@@ -23,16 +24,9 @@ def output(code: str, folder: Path | None = None, **environment: str) -> str:
     return child.communicate(timeout=60)[0].decode().strip()
 
 
-def is_gone(pid: int, seconds: float = 30.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except OSError:
-            return True
-        time.sleep(0.05)
-    return False
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended, or ends soon."""
+    return wait_for(lambda: not is_alive(pid), 30, "the end of the process", every=0.05)
 
 
 def test_a_child_has_its_environment() -> None:

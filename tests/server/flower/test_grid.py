@@ -17,6 +17,7 @@ from server.flower.messages import request
 from server.flower.patches import guarded
 from tests.fakegrid import FakeGrid
 from tests.federation_run import SMALL, federate, start
+from tests.waiting import FakeTime
 
 
 class Shaky(FakeGrid):
@@ -85,12 +86,13 @@ class Away(FakeGrid):
 def test_a_superlink_that_stays_away_ends_the_run(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(patient_grid, "GIVE_UP_AFTER", 0.5)
-    monkeypatch.setattr(patient_grid, "LOG_INTERVAL", 0.1)
+    monkeypatch.setattr(patient_grid, "time", FakeTime())
+    monkeypatch.setattr(patient_grid, "RETRY_WAIT", 1.0)
     caplog.set_level(logging.WARNING, "pfedgp")
-    with pytest.raises(RunFailedError, match=r"SuperLink has not answered for 1 s \(ConnectError\): start it again"):
+    with pytest.raises(RunFailedError, match=r"SuperLink has not answered for 601 s \(ConnectError\): start it again"):
         PatientGrid(Away(app, 2)).get_node_ids()
-    assert 2 <= caplog.text.count("the SuperLink does not answer (ConnectError), trying on") <= 10
+    # After 2 s, and then every 20 s.
+    assert caplog.text.count("the SuperLink does not answer (ConnectError), trying on") == 30
 
 
 def test_flowers_own_retries_get_a_word_and_an_end(
