@@ -31,9 +31,7 @@ for side in SIDES:
 def main() -> int:
     """Make the environment, run both, say what works; 0 where the simulation does."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--flower", default="flwr[simulation]", help="what to install (default: the newest of %(default)s)"
-    )
+    parser.add_argument("--flower", default="flwr[simulation]", help="what to install (default: the newest)")
     parser.add_argument("--folder", type=Path, default=ROOT / ".venv-next", help="of the environment")
     args = parser.parse_args()
     python = environment(args.folder)
@@ -64,7 +62,10 @@ def environment(folder: Path) -> Path:
 
 def install(python: Path, requirement: str) -> str:
     """Install the newest Flower with what it needs; return the installer's last words where that fails."""
-    done = run([str(python), "-m", "pip", "install", "--quiet", "--upgrade", requirement])
+    try:
+        done = run([str(python), "-m", "pip", "install", "--quiet", "--upgrade", requirement])
+    except subprocess.TimeoutExpired:
+        return f"it took more than {SECONDS} s"
     return "" if done.returncode == 0 else last_line(done)
 
 

@@ -1,5 +1,6 @@
 """What the server app needs of Flower's grid to be safe in a deployment, and the grid that a run uses."""
 
+import importlib
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -32,6 +33,7 @@ class RepliesInTime(Patch):
             or lacks("flwr.supercore.inflatable.inflatable_protobuf_utils", "make_pull_object_fn_protobuf")
             or lacks(_OBJECTS, "ObjectPullError")
             or lacks(_OBJECTS, "pull_objects", limits)
+            or _grid_lacks()
         )
 
 
@@ -129,6 +131,15 @@ def guarded(grid: Grid) -> PatientGrid:
     refuse_lost([retries])
     retries.apply()
     return patient
+
+
+def _grid_lacks() -> str:
+    """Whatever else keeps `DeployedGrid` from being loaded."""
+    try:
+        importlib.import_module("server.flower.deployed_grid")
+    except ImportError as error:
+        return str(error)
+    return ""
 
 
 def _unconnected() -> Any:

@@ -1,5 +1,6 @@
 """What the server app needs of Flower's grid: what is named where it is gone, and that no deployed run starts then."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +48,10 @@ def test_all_carry_safety() -> None:
         (lambda m: m.delattr(HttpGrid, "_runtime_client"), "HttpGrid._runtime_client is gone"),
         (lambda m: m.delattr(http_grid, "HttpGrid"), "HttpGrid._runtime_client is gone"),
         (lambda m: m.delattr(RuntimeHttpClient, "PullMessages"), "RuntimeHttpClient.PullMessages is gone"),
+        (
+            lambda m: m.setitem(sys.modules, "server.flower.deployed_grid", None),
+            "import of server.flower.deployed_grid halted; None in sys.modules",
+        ),
     ],
 )
 def test_without_limits_of_time_the_reason_is_named(
