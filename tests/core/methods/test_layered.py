@@ -103,7 +103,7 @@ def test_the_paper_counts_121182_values_of_which_850_are_the_head() -> None:
 def test_the_last_layers_stay(layers: int, size: int) -> None:
     method = method_of("fedper", **{"fedper.personal-layers": layers})
     assert isinstance(method, LayeredMethod)
-    assert sum(t.numel() for t in method.own) == size
+    assert sum(t.numel() for t in method.split.own.values()) == size
 
 
 def test_the_head_starts_alike_for_all_and_other_seeds_start_elsewhere() -> None:
