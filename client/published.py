@@ -28,6 +28,7 @@ from pfedgp_core.data.datasets import Split, load_dataset
 from pfedgp_core.data.own.samples import Samples
 from pfedgp_core.data.simulated import simulated_partition
 from pfedgp_core.errors import ConfigError, DataError, NoSiteFolderError
+from pfedgp_core.methods.make import require_onboards
 from pfedgp_core.registry import DATASETS
 from pfedgp_core.site.saved import is_site
 from pfedgp_core.site.trained_model import TrainedModel
@@ -50,7 +51,8 @@ def onboard_node(model: TrainedModel, node_config: Mapping[str, Any]) -> Onboard
     NoSiteFolderError
         The node config names no folder for the site.
     ConfigError, DataError, ArtefactError
-        The data cannot be used, or the folder cannot be written; a site that was there stays as it was.
+        The model's method gives a newcomer no classifier, the data cannot be used, or the folder cannot be written; a
+        site that was there stays as it was.
     """
     began = time.perf_counter()
     state = str(node_config.get("state", "")).strip()
@@ -60,6 +62,7 @@ def onboard_node(model: TrainedModel, node_config: Mapping[str, Any]) -> Onboard
             "This node takes no published model: name the folder of its site, such as --node-config "
             "'site=\"/state/ward-3\"'."
         )
+    require_onboards(model.settings)
     name, source = _source(model, node_config)
     onboarding = Onboarding(
         Path(folder).expanduser(),

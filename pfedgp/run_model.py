@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pfedgp_core.methods.make import require_onboards
 from pfedgp_core.site.trained_model import TrainedModel
 from server.run.model_file import load_model
 
@@ -20,6 +21,10 @@ def read_model(path: Path) -> tuple[TrainedModel, bool]:
     ------
     ArtefactError
         There is no model, it is damaged, or does not say what it is for.
+    ConfigError
+        It is of a regression, or of a method that gives a newcomer no classifier.
     """
     vector, meta = load_model(path.expanduser())
-    return TrainedModel.from_artefact(vector, meta), "temperature" in meta
+    model = TrainedModel.from_artefact(vector, meta)
+    require_onboards(model.settings)
+    return model, "temperature" in meta

@@ -1,8 +1,9 @@
 """What came of an exchange with the clients: a round of training, an evaluation."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from flwr.app import Message
 
 from pfedgp_core.metrics.task_report import CLASSIFICATION, Sums, TaskReport
@@ -12,7 +13,13 @@ from server.flower.reply_checks import Checked
 
 __all__ = ["Asked", "Evaluation", "Training"]
 
-Asked = tuple[Client, Message]
+
+class Asked(NamedTuple):
+    """A client, its request, and the vector in that."""
+
+    client: Client
+    message: Message
+    sent: np.ndarray
 
 
 @dataclass

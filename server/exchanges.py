@@ -11,7 +11,7 @@ from server.clients.roster import Roster
 from server.exchanged import Evaluation, Training
 from server.flower.messages import exchange, pack_vector, request_config, unpack_vector
 from server.run.releases import Releases
-from server.strategy import PFedGP
+from server.strategy import MethodStrategy
 
 __all__ = ["Exchanges"]
 
@@ -26,7 +26,9 @@ class Exchanges:
     settings : Settings
     roster : Roster
         Their `spec` goes with every request.
-    strategy : PFedGP
+    strategy : MethodStrategy
+    run_key : str
+        Names the run to the clients, the same after a resume.
     releases : Releases
         Takes who is asked for an update, before the request is sent.
     window : int, optional
@@ -38,43 +40,48 @@ class Exchanges:
         grid: Grid,
         settings: Settings,
         roster: Roster,
-        strategy: PFedGP,
+        strategy: MethodStrategy,
+        run_key: str,
         releases: Releases,
         window: int | None = None,
     ) -> None:
         self.grid, self.settings, self.roster, self.strategy = grid, settings, roster, strategy
-        self.releases, self.window = releases, window
+        self.run_key, self.releases, self.window = run_key, releases, window
 
-    def update(self, t: int, vector: np.ndarray, split: str = "") -> tuple[np.ndarray | None, Training, Evaluation]:
-        """Round t of the paper's algorithm 1 from the shared `vector`.
+    def update(
+        self, t: int, state: np.ndarray, split: str = "", best: int = 0
+    ) -> tuple[np.ndarray | None, Training, Evaluation]:
+        """Round t of the method, from the server's `state`.
 
         Parameters
         ----------
         t : int
-        vector : float32 [P]
+        state : float32 [P]
         split : str
-            Where not empty, all clients with such data evaluate `vector` in the same exchange, as the model of the
+            Where not empty, all clients with such data evaluate `state` in the same exchange, as the model of the
             round before.
+        best : int
+            Round of the best model up to now; 0: there is none.
 
         Returns
         -------
-        averaged : float32 [P] or None
-            The average of the sampled clients' updates; None where the model stays.
+        state : float32 [P] or None
+            The next one; None where the state stays.
         training : Training
         evaluation : Evaluation
-            Of `vector`; of no client where `split` is empty.
+            Of the former `state`; of no client where `split` is empty.
         """
-        config = request_config(self.settings, t, split, self.roster.spec)
-        messages = self.strategy.configure_train(t, pack_vector(vector), config, self.grid)
-        self.releases.note(t, (client.name for client, _ in self.strategy.training.asked))
+        config = request_config(self.settings, t, split, self.roster.spec, self.run_key, best)
+        messages = self.strategy.configure_train(t, pack_vector(state), config, self.grid)
+        self.releases.note(t, (asked.client.name for asked in self.strategy.training.asked))
         arrays, _ = self.strategy.aggregate_train(t, self._exchange(messages))
-        averaged = None if arrays is None else unpack_vector(arrays)
-        return averaged, self.strategy.training, self.strategy.evaluation
+        following = None if arrays is None else unpack_vector(arrays)
+        return following, self.strategy.training, self.strategy.evaluation
 
-    def evaluate(self, t: int, vector: np.ndarray, split: str) -> Evaluation:
-        """Every client's personal classifier under the shared `vector` of round t, on its own data."""
-        config = request_config(self.settings, t, split, self.roster.spec)
-        messages = self.strategy.configure_evaluate(t, pack_vector(vector), config, self.grid)
+    def evaluate(self, t: int, state: np.ndarray, split: str) -> Evaluation:
+        """Every client's personal classifier under the server's `state` of round t, on its own data."""
+        config = request_config(self.settings, t, split, self.roster.spec, self.run_key)
+        messages = self.strategy.configure_evaluate(t, pack_vector(state), config, self.grid)
         self.strategy.aggregate_evaluate(t, self._exchange(messages))
         return self.strategy.evaluation
 

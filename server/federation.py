@@ -5,12 +5,14 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from flwr.serverapp import Grid
 
 from pfedgp_core.config import Settings
-from pfedgp_core.errors import ArtefactError
+from pfedgp_core.errors import ArtefactError, ConfigError
+from pfedgp_core.methods.base import Method
+from pfedgp_core.methods.make import make_method
 from pfedgp_core.metrics.task_report import task_report
-from pfedgp_core.model.shared import SharedState
 from server.clients.roster import Roster
 from server.clients.waiting import wait_for_clients, wait_for_returning
 from server.engine import DEPLOYMENT, Engine
@@ -24,7 +26,7 @@ from server.recorder import Progress, Recorder
 from server.report.reporters import Reporter
 from server.run.artefacts import RunFolder
 from server.run.checkpoint import Checkpoint, Model
-from server.strategy import PFedGP
+from server.strategy import MethodStrategy
 
 __all__ = ["Federation", "run_federation"]
 
@@ -91,19 +93,29 @@ class Federation:
     roster : Roster
         The clients, who were waited for.
     recorder : Recorder
+    method : Method
+        How clients update and predict, and what becomes of the updates.
     progress : Progress
         The model to train.
     """
 
     def __init__(
-        self, grid: Grid, settings: Settings, engine: Engine, roster: Roster, recorder: Recorder, progress: Progress
+        self,
+        grid: Grid,
+        settings: Settings,
+        engine: Engine,
+        roster: Roster,
+        recorder: Recorder,
+        method: Method,
+        progress: Progress,
     ) -> None:
         self.grid, self.settings, self.engine, self.roster = grid, settings, engine, roster
-        self.recorder, self.progress = recorder, progress
+        self.recorder, self.method, self.progress = recorder, method, progress
         self.report = task_report(settings.task)
         self.failures = FailurePolicy(settings)
-        self.strategy = PFedGP(settings, roster, progress.model.vector.size)
-        self.exchanges = Exchanges(grid, settings, roster, self.strategy, recorder.releases, engine.window)
+        self.strategy = MethodStrategy(settings, roster, method)
+        run_key = recorder.folder.run_key
+        self.exchanges = Exchanges(grid, settings, roster, self.strategy, run_key, recorder.releases, engine.window)
 
     @classmethod
     def begin(
@@ -127,15 +139,17 @@ class Federation:
             roster.adopt_state(former.roster)
             recorder.reopen(former)
         wait_for_clients(roster, grid)
-        first = SharedState.initial(settings, roster.spec.input_shape, len(roster.spec.class_names)).to_vector()
+        method = make_method(settings, roster.spec.input_shape, len(roster.spec.class_names))
+        first = method.initial()
+        _check_lengths(method, first, roster)
         recorder.start()
         if former is not None and former.current.vector.size != first.size:
             raise ArtefactError(
-                f"The checkpoint of round {former.round} has {former.current.vector.size} shared values where this "
-                f"version's network has {first.size}: go on with the version of pFedGP that started the run."
+                f"The checkpoint of round {former.round} has {former.current.vector.size} values where this "
+                f"version's method has {first.size}: go on with the version of pFedGP that started the run."
             )
         progress = Progress(Model(first)) if former is None else Progress(former.current, former.best)
-        federation = cls(grid, settings, engine, roster, recorder, progress)
+        federation = cls(grid, settings, engine, roster, recorder, method, progress)
         federation.strategy.summary()
         if former is None:
             federation._keep(0)
@@ -148,13 +162,14 @@ class Federation:
         began = time.perf_counter()
         wait_for_clients(self.roster, self.grid)
         riding = "validation" if self.recorder.pending is not None else ""
-        averaged, training, former = self.exchanges.update(t, self.progress.model.vector, riding)
+        best = self.progress.best.round if self.progress.best else 0
+        following, training, former = self.exchanges.update(t, self.progress.model.vector, riding, best)
         failed = dict(training.replies.failed)
         if (pending := self.recorder.take_pending()) is not None:
             failed = former.replies.failed | failed
             self.recorder.add(self._measured(pending, former))
-        if averaged is not None:
-            self.progress.model = Model(averaged, t)
+        if following is not None:
+            self.progress.model = Model(following, t)
         trained, evaluation = time.perf_counter(), None
         due = t % self.settings.evaluate_every == 0 or t == self.settings.rounds
         if due and (not self.engine.riding or t == self.settings.rounds):
@@ -162,7 +177,7 @@ class Federation:
             failed = evaluation.replies.failed | failed
         ended = time.perf_counter()
         seconds = {"round": ended - began, "train": trained - began, "evaluate": ended - trained}
-        record = round_record(t, training, self.report, self.progress.model.vector.nbytes, seconds)
+        record = round_record(t, training, self.report, seconds)
         if evaluation is not None:
             self.recorder.add(self._measured(record, evaluation))
         elif due:
@@ -190,7 +205,9 @@ class Federation:
         rows, total = final_results(
             folder, self.settings, self.roster, self.roster.spec, test, history, best, model, self.recorder.elapsed
         )
-        if self.settings.personalise and self.roster.own_data:
+        if self.settings.personalise and self.roster.own_data and not self.method.onboards:
+            logger.info("the sites keep no classifier: method %s trains at each site", self.settings.method)
+        elif self.settings.personalise and self.roster.own_data:
             meta = self.recorder.meta(best, total.get("model_temperature"))
             personalise(self.grid, self.settings, self.roster, best.vector, meta, folder)
         return self.recorder.finish(rows, total)
@@ -208,7 +225,17 @@ class Federation:
         former = self.progress.best.metrics if self.progress.best else {}
         is_best = self.report.better(model.metrics, former)
         self.progress = Progress(model, model if is_best else self.progress.best)
-        return with_evaluation(record, evaluation, is_best, model.vector.nbytes)
+        return with_evaluation(record, evaluation, is_best)
 
     def _keep(self, t: int) -> None:
         self.recorder.keep(t, self.progress, self.failures.failed_rounds)
+
+
+def _check_lengths(method: Method, state: np.ndarray, roster: Roster) -> None:
+    """Make sure that uploads minus downloads are vectors, where the method says that they mean something."""
+    received, sent = len(method.download(state, roster.all[0].name)), method.upload_size
+    if method.private and sent not in (0, received):
+        raise ConfigError(
+            f"Clients of method = {method.settings.method!r} receive {received} values and send {sent}, which is no "
+            "update of one by the other: set private = False in its class."
+        )

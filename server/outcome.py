@@ -11,7 +11,7 @@ from pfedgp_core.metrics.task_report import TaskReport
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 from pfedgp_core.wire.versions import software_versions
 from server.clients.roster import Client, Roster
-from server.exchanged import Evaluation, Training
+from server.exchanged import Asked, Evaluation, Training
 from server.strategy import WITH_UPDATE
 
 __all__ = ["client_rows", "read_record", "round_record", "summary", "unfinished", "with_evaluation"]
@@ -20,7 +20,7 @@ Reply = TrainReply | EvaluateReply
 
 
 def round_record(
-    server_round: int, training: Training, report: TaskReport, vector_bytes: int, seconds: dict[str, float]
+    server_round: int, training: Training, report: TaskReport, seconds: dict[str, float]
 ) -> dict[str, Any]:
     """Return the line of ``metrics.jsonl`` of a round without an evaluation; `with_evaluation` adds one.
 
@@ -31,9 +31,8 @@ def round_record(
     server_round : int
     training : Training
         Of this round.
+        ``bytes_sent`` and ``bytes_received`` count the vectors only.
     report : TaskReport
-    vector_bytes : int
-        Size of the shared vector; ``bytes_sent`` and ``bytes_received`` count these vectors only.
     seconds : dict
         Measured by the server; the clients' own are added here.
     """
@@ -42,7 +41,7 @@ def round_record(
     spent = _spent(replies)
     return {
         "round": server_round,
-        "sampled": [client.name for client, _ in training.asked],
+        "sampled": [asked.client.name for asked in training.asked],
         "ok": len(training.replies.accepted),
         "failed": dict(training.replies.failed),
         "train_loss": training.loss,
@@ -51,13 +50,13 @@ def round_record(
         "validation_failed": {},
         "best": False,
         "counters": _counters(replies),
-        "bytes_sent": vector_bytes * len(training.asked),
-        "bytes_received": vector_bytes * len(vectors),
+        "bytes_sent": _bytes(training.asked),
+        "bytes_received": sum(vector.nbytes for vector in vectors),
         "seconds": seconds | {"network": spent["network"], "gp": spent["gp"]},
     }
 
 
-def with_evaluation(record: Mapping[str, Any], evaluation: Evaluation, best: bool, vector_bytes: int) -> dict[str, Any]:
+def with_evaluation(record: Mapping[str, Any], evaluation: Evaluation, best: bool) -> dict[str, Any]:
     """Return a round's record with the evaluation of its model.
 
     Parameters
@@ -68,8 +67,6 @@ def with_evaluation(record: Mapping[str, Any], evaluation: Evaluation, best: boo
         On validation data. Where it rode in train requests it has cost no vector but those of its own requests.
     best : bool
         Whether this round's model is the best so far.
-    vector_bytes : int
-        Size of the shared vector.
     """
     replies = [a.reply for a in evaluation.replies.accepted.values()]
     measured, spent = evaluation.metrics, _spent(replies)
@@ -81,7 +78,7 @@ def with_evaluation(record: Mapping[str, Any], evaluation: Evaluation, best: boo
         "validation_failed": dict(evaluation.replies.failed),
         "best": best,
         "counters": dict(sorted(counters.items())),
-        "bytes_sent": record["bytes_sent"] + vector_bytes * len(evaluation.asked),
+        "bytes_sent": record["bytes_sent"] + _bytes(evaluation.asked),
         "seconds": {**seconds, **{phase: seconds[phase] + spent[phase] for phase in spent}},
     }
 
@@ -211,6 +208,10 @@ def _spent(replies: Iterable[Reply]) -> dict[str, float]:
         for phase in spent:
             spent[phase] += reply.seconds.get(phase, 0.0)
     return spent
+
+
+def _bytes(requests: Iterable[Asked]) -> int:
+    return sum(asked.sent.nbytes for asked in requests)
 
 
 def _counters(replies: Iterable[Reply]) -> dict[str, int]:

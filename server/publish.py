@@ -17,12 +17,13 @@ from flwr.serverapp import Grid
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, DataError, RunFailedError
+from pfedgp_core.methods.make import require_onboards
 from pfedgp_core.site.trained_model import TrainedModel
 from pfedgp_core.wire.names import ONBOARD
 from pfedgp_core.wire.publication import OnboardReply, publication
 from pfedgp_core.words import counted
 from server.clients.key_names import KeyNames
-from server.flower.messages import Poll, pack_vector, push, request
+from server.flower.messages import Packed, Poll, push, request
 from server.flower.reply_checks import read_onboard_reply
 from server.outputs import take_path
 from server.run.files import explained, write_whole
@@ -121,6 +122,7 @@ class Publication:
         """
         vector, meta = load_model(model_path)
         model = TrainedModel.from_artefact(vector, meta)
+        require_onboards(model.settings, trusted=True)
         _ = model.state  # a vector that does not fit its description is refused before it is sent
         check_new_folder(path)
         if (path / ONBOARDED_FILE).exists():
@@ -171,9 +173,9 @@ class Publication:
         new = sorted(set(self.grid.get_node_ids() if self.names is None else self.names) - asked)
         if not new:
             return
-        config, arrays = ConfigRecord(publication(self.model)), pack_vector(self.model.vector)
+        config, packed = ConfigRecord(publication(self.model)), Packed(self.model.vector)
         timeout = self.settings.round_timeout
-        messages = [request(ONBOARD, node, config, arrays, timeout) for node in new]
+        messages = [request(ONBOARD, node, config, packed, timeout) for node in new]
         sent = set(push(self.grid, messages))
         for message in messages:
             node = message.metadata.dst_node_id

@@ -13,6 +13,7 @@ from flwr.serverapp import Grid, ServerApp
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, PFedGPError
+from pfedgp_core.methods.make import find_method
 from pfedgp_core.wire.versions import software_versions
 from server.engine import DEPLOYMENT, Engine
 from server.federation import run_federation
@@ -70,6 +71,7 @@ def serve(grid: Grid, context: Context, engine: Engine) -> None:
     else:
         outputs.check()
         settings = Settings.from_run_config(run_config)
+        find_method(settings)  # a mistake in its name is found before there is a folder
         path = _folder(outputs, settings.run_name)
         check_new_folder(path)
         with RunLock(path):

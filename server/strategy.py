@@ -2,7 +2,7 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
@@ -12,17 +12,19 @@ from flwr.serverapp.strategy import Strategy
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
-from pfedgp_core.learning.aggregation import combine, implausible_updates, update_norms
+from pfedgp_core.learning.aggregation import implausible_updates, update_norms
+from pfedgp_core.methods.base import Method, Upload
 from pfedgp_core.metrics.task_report import task_report
 from pfedgp_core.numerics.streams import Stream
-from pfedgp_core.wire.names import EVALUATE, OK, ROUND, SPLIT, STATUSES, TRAIN
+from pfedgp_core.wire.names import ACCEPTED, EVALUATE, OK, ROUND, SPLIT, STATUSES, TRAIN
 from pfedgp_core.wire.replies import TrainReply
 from server.clients.roster import Client, Roster
+from server.downloads import Downloads
 from server.exchanged import Asked, Evaluation, Training
 from server.flower.messages import pack_vector, request, unpack_vector
 from server.flower.reply_checks import Accepted, Checked, read_evaluate_reply, read_riding_evaluation, read_train_reply
 
-__all__ = ["WITH_UPDATE", "PFedGP"]
+__all__ = ["WITH_UPDATE", "MethodStrategy"]
 
 logger = logging.getLogger("pfedgp.server")
 
@@ -31,8 +33,8 @@ FORMER_ROUNDS = 20  # whose update norms tell what is usual
 WITH_UPDATE = "with its update: "  # why an evaluation is missing whose train request failed as a whole
 
 
-class PFedGP(Strategy):
-    """Flower's five questions, answered for pFedGP.
+class MethodStrategy(Strategy):
+    """Flower's five questions, answered for any federated method. Its arrays are the server's state, one vector.
 
     Clients are sampled and their replies are ordered by name, never by node id or arrival, so that one seed gives one
     result to the last bit. After ``aggregate_*`` the attributes `training` and `evaluation` hold the details.
@@ -42,12 +44,13 @@ class PFedGP(Strategy):
     settings : Settings
     roster : Roster
         The clients; the strategy asks those that are connected.
-    size : int
-        Length of the shared vector.
+    method : Method
     """
 
-    def __init__(self, settings: Settings, roster: Roster, size: int) -> None:
-        self.settings, self.roster, self.size = settings, roster, size
+    def __init__(self, settings: Settings, roster: Roster, method: Method) -> None:
+        self.settings, self.roster, self.method = settings, roster, method
+        self.upload_size = method.upload_size
+        self.downloads = Downloads(method, method.initial())
         self.report = task_report(settings.task)
         self.training, self.evaluation = Training(), Evaluation(report=self.report)
         self._former_norms: deque[float] = deque(maxlen=FORMER_ROUNDS)
@@ -62,7 +65,7 @@ class PFedGP(Strategy):
         samples = [sum(getattr(c.hello, f"n_{split}") for c in clients) for split in ("train", "validation", "test")]
         logger.info(
             "%d clients with %d training, %d validation and %d test samples; %d shared values (%.1f MB a message)",
-            *(len(clients), *samples, self.size, 4e-6 * self.size),
+            *(len(clients), *samples, self.upload_size, 4e-6 * self.upload_size),
         )
 
     def configure_train(
@@ -78,11 +81,9 @@ class PFedGP(Strategy):
         rng = Stream(self.settings.seed, "sample", server_round).numpy
         places = rng.choice(len(online), size=min(self.settings.clients_per_round, len(online)), replace=False)
         drawn = [online[i] for i in sorted(places)]
-        self._sent = unpack_vector(arrays)
+        self.downloads = Downloads(self.method, unpack_vector(arrays), arrays)
         plain = ConfigRecord(dict(config) | {SPLIT: ""})
-        asked = [
-            (c, self._request(TRAIN, c, config if split and c.hello.count(split) else plain, arrays)) for c in drawn
-        ]
+        asked = [self._ask(TRAIN, c, config if split and c.hello.count(split) else plain) for c in drawn]
         self.training = Training(asked)
         self.evaluation = Evaluation(report=self.report)
         if split:
@@ -91,23 +92,23 @@ class PFedGP(Strategy):
             others = [c for c in online if c.name not in names and c.hello.count(split)]
             self.evaluation = Evaluation(
                 split,
-                [(c, self._request(EVALUATE, c, before, arrays)) for c in others],
-                [(c, message) for c, message in asked if c.hello.count(split)],
+                [self._ask(EVALUATE, c, before) for c in others],
+                [a for a in asked if a.client.hello.count(split)],
                 report=self.report,
             )
-        return [message for _, message in (*self.training.asked, *self.evaluation.asked)]
+        return [a.message for a in (*self.training.asked, *self.evaluation.asked)]
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """Average the usable updates; None in place of the arrays where the model stays as it is.
+        """The method's next state from the usable updates; None in place of the arrays where the state stays as it is.
 
-        A client without an update (a single class, say) has answered as it should: it counts as a result and is left
-        out of the average. Fewer results than ``min-results`` leave the model as it is.
+        A client without an update (a single class, say) has answered as it should: it counts as a result and adds
+        nothing to the state. Fewer results than ``min-results`` leave the model as it is.
         """
         replies = list(replies)
         checked = self._check(
-            replies, self.training.asked, lambda m, c: read_train_reply(m, c.name, self.size, c.hello.n_train)
+            replies, self.training.asked, lambda m, c: read_train_reply(m, c.name, self.upload_size, c.hello.n_train)
         )
         norms = self._refuse_implausible(checked)
         self.training.replies = checked
@@ -121,11 +122,10 @@ class PFedGP(Strategy):
             if accepted.reply.status != OK:
                 logger.info("round %d: %s: %s", server_round, name, STATUSES[accepted.reply.status])
         metrics = MetricRecord({"ok": len(checked.accepted), "failed": len(checked.failed)})
-        updates = [a for a in checked.accepted.values() if a.vector is not None]
-        if len(checked.accepted) < self.settings.min_results or not updates:
+        uploads = self._uploads(checked)
+        if len(checked.accepted) < self.settings.min_results or not uploads:
             return None, metrics
-        vectors = [a.vector for a in updates if a.vector is not None]
-        return pack_vector(combine(self.settings, self._sent, vectors, [a.reply.n_train for a in updates])), metrics
+        return pack_vector(self.method.step(self.downloads.state, uploads)), metrics
 
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -133,9 +133,9 @@ class PFedGP(Strategy):
         """Ask every connected client that has data of the split named in `config`."""
         split = str(config[SPLIT])
         clients = [client for client in self.roster.online() if client.hello.count(split)]
-        asked = [(client, self._request(EVALUATE, client, config, arrays)) for client in clients]
-        self.evaluation = Evaluation(split, asked, report=self.report)
-        return [message for _, message in self.evaluation.asked]
+        self.downloads = Downloads(self.method, unpack_vector(arrays), arrays)
+        self.evaluation = Evaluation(split, [self._ask(EVALUATE, c, config) for c in clients], report=self.report)
+        return [a.message for a in self.evaluation.asked]
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
         """Pool the sums of all clients that answered; None where there are none."""
@@ -159,16 +159,34 @@ class PFedGP(Strategy):
         return MetricRecord({k: v for k, v in pooled.items() if v is not None}) if pooled["n"] else None
 
     def _refuse_implausible(self, checked: Checked[TrainReply]) -> np.ndarray:
-        """Move replies whose update would drown all others to the failed ones; returns the norms of those that stay."""
-        updates = {name: a.vector for name, a in checked.accepted.items() if a.vector is not None}
-        names, norms = list(updates), update_norms(self._sent, list(updates.values()))
+        """Move replies whose update would drown all others to the failed ones.
+
+        Returns
+        -------
+        float64 [n]
+            Norms of those that stay; none where uploads minus downloads mean nothing to the method.
+        """
+        uploads = self._uploads(checked) if self.method.private else []
+        if not uploads:
+            return np.zeros(0)
+        norms = np.concatenate([update_norms(u.sent, [u.vector]) for u in uploads])
         # Noise has a norm of its own, which no former round of less noise and no model tells.
         former = None if self.settings.dp_noise else self._former_norms
-        refused = implausible_updates(self._sent, norms, self.settings.max_update_norm, former)
+        largest = _largest([u.sent for u in uploads])
+        refused = implausible_updates(largest, norms, self.settings.max_update_norm, former)
         for i in refused:
-            del checked.accepted[names[i]]
-            checked.failed[names[i]] = "the update's norm is implausibly large"
+            del checked.accepted[uploads[i].client]
+            checked.failed[uploads[i].client] = "the update's norm is implausibly large"
         return np.delete(norms, refused)
+
+    def _uploads(self, checked: Checked[TrainReply]) -> list[Upload]:
+        """What there is for the method's step, in the order of the clients' names."""
+        sent = {a.client.name: a.sent for a in self.training.asked}
+        return [
+            Upload(name, accepted.vector, sent[name], accepted.reply.n_train)
+            for name, accepted in checked.accepted.items()
+            if accepted.vector is not None
+        ]
 
     def _tell_roster(self, checked: Checked) -> None:
         """Let the roster know who answered as it should, who did not, and who did not at all."""
@@ -179,8 +197,13 @@ class PFedGP(Strategy):
                 self.roster.answering.silent(name)
             self.roster.answering.failed(name, reason, anew=self.roster.own_data)
 
-    def _request(self, kind: str, client: Client, config: ConfigRecord, arrays: ArrayRecord) -> Message:
-        return request(kind, client.node_id, config, arrays, self.settings.round_timeout)
+    def _ask(self, kind: str, client: Client, config: ConfigRecord) -> Asked:
+        """A request to a client, which names the last of its updates that the model in it may know of."""
+        model_round = int(config[ROUND]) - (kind == TRAIN)  # type: ignore[arg-type]
+        own = ConfigRecord(dict(config) | {ACCEPTED: client.accepted(model_round)})
+        packed = self.downloads.of(client.name)
+        message = request(kind, client.node_id, own, packed, self.settings.round_timeout)
+        return Asked(client, message, packed.vector)
 
     def _check(
         self, replies: Iterable[Message], asked: list[Asked], read: Callable[[Message, Client], Accepted]
@@ -189,7 +212,7 @@ class PFedGP(Strategy):
         # By the request's id, because an error reply that the SuperLink makes does not carry the client's node id.
         answers = {reply.metadata.reply_to_message_id: reply for reply in replies}
         checked: Checked = Checked()
-        for client, message in asked:
+        for client, message, _ in asked:
             reply = answers.get(message.metadata.message_id)
             try:
                 if reply is None or (reply.has_error() and reply.error.code == ErrorCode.MESSAGE_UNAVAILABLE):
@@ -200,3 +223,9 @@ class PFedGP(Strategy):
             except DataError as error:
                 checked.failed[client.name] = str(error)
         return checked
+
+
+def _largest(vectors: Sequence[np.ndarray]) -> np.ndarray:
+    """The vector of the largest norm; clients that got the same one share it."""
+    distinct = list({id(vector): vector for vector in vectors}.values())
+    return distinct[0] if len(distinct) == 1 else max(distinct, key=lambda vector: float(np.linalg.norm(vector)))

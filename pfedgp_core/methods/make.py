@@ -9,7 +9,7 @@ from pfedgp_core.errors import ConfigError
 from pfedgp_core.methods.base import Method
 from pfedgp_core.registry import METHODS, entry, is_import_path
 
-__all__ = ["find_method", "make_method"]
+__all__ = ["find_method", "make_method", "require_onboards"]
 
 
 def make_method(
@@ -46,6 +46,30 @@ def find_method(settings: Settings) -> type[Method]:
             "clipped: set dp-noise = 0, or choose another method."
         )
     return found
+
+
+def require_onboards(settings: Settings, trusted: bool = False) -> None:
+    """Make sure that a model of this method gives a site that did not train a classifier.
+
+    Parameters
+    ----------
+    settings : Settings
+        Of the model.
+    trusted : bool
+        Whether code that they name may be imported; otherwise a user's own method is not asked.
+
+    Raises
+    ------
+    ConfigError
+        It does not; or as `find_method`.
+    """
+    if is_import_path(settings.method) and not trusted:
+        return
+    if not find_method(settings).onboards:
+        raise ConfigError(
+            f"This model was trained with method = {settings.method!r}, whose classifiers need training at each site, "
+            "so it cannot be published, onboarded or certified: give a model of another method, such as pfedgp."
+        )
 
 
 def _registered(name: str) -> type[Method]:

@@ -24,7 +24,7 @@ class Client:
     hello : Hello
         How it presented itself last.
     trained_in : list of int
-        Rounds whose model it has helped to train.
+        Rounds in which its reply was accepted.
     key : str
         Name under which its key is registered; empty in a simulation, and where nodes need no key.
     """
@@ -38,6 +38,10 @@ class Client:
     def name(self) -> str:
         """The client's own name."""
         return self.hello.name
+
+    def accepted(self, by: int) -> int:
+        """The last round up to `by` in which an update of this client was accepted; 0 where there is none."""
+        return max((t for t in self.trained_in if t <= by), default=0)
 
     def to_state(self) -> dict[str, Any]:
         """What a checkpoint keeps of it, as plain values of JSON."""

@@ -13,20 +13,42 @@ from flwr.serverapp import Grid
 from pfedgp_core.config import Settings
 from pfedgp_core.data.spec import DataSpec
 from pfedgp_core.wire.layout import fits, pack
-from pfedgp_core.wire.names import ARRAYS, CONFIG, ROUND, SETTINGS, SHARED, SPEC, SPLIT
+from pfedgp_core.wire.names import ARRAYS, BEST, CONFIG, ROUND, RUN, SETTINGS, SHARED, SPEC, SPLIT, Fields
 from pfedgp_core.words import few
 from server.flower.deadline import objects_until
 
-__all__ = ["Poll", "exchange", "pack_vector", "push", "request", "request_config", "unpack_vector"]
+__all__ = ["Packed", "Poll", "exchange", "pack_vector", "push", "request", "request_config", "unpack_vector"]
 
 logger = logging.getLogger("pfedgp.server")
 
 SILENCE = 20.0  # seconds without a reply before the log says for whom an exchange waits; then twice as long each time
 
 
-def request_config(settings: Settings, round: int = 0, split: str = "", spec: DataSpec | None = None) -> ConfigRecord:
-    """Return the config of a request: the whole effective settings, so that every client obeys this run."""
+def request_config(
+    settings: Settings,
+    round: int = 0,
+    split: str = "",
+    spec: DataSpec | None = None,
+    run: str = "",
+    best: int = 0,
+) -> ConfigRecord:
+    """Return the config of a request: the whole effective settings, so that every client obeys this run.
+
+    Parameters
+    ----------
+    settings : Settings
+    round : int
+    split : str
+        What the client is to evaluate; empty: nothing.
+    spec : DataSpec, optional
+        Of the federation's data, once they are fixed.
+    run : str
+        Names the run, the same after a resume.
+    best : int
+        Round of the best model up to now; 0: there is none.
+    """
     config: dict[str, str | int] = {SETTINGS: json.dumps(settings.to_run_config()), ROUND: round, SPLIT: split}
+    config |= {RUN: run, BEST: best}
     if spec is not None:
         config[SPEC] = spec.to_json()
     return ConfigRecord(config)  # type: ignore[arg-type]
@@ -42,17 +64,34 @@ def unpack_vector(arrays: ArrayRecord) -> np.ndarray:
     return arrays[SHARED].numpy()
 
 
-def request(kind: str, node_id: int, config: ConfigRecord, arrays: ArrayRecord | None, timeout: float) -> Message:
-    """Make a request to one node that expires, undelivered, after `timeout` seconds.
+class Packed:
+    """A vector on its way, packed once for all who get it: within the config where it fits, else a part of its own.
 
-    The vector of `arrays` goes into the config where it `fits`: see ``pfedgp_core.wire.layout``.
+    Parameters
+    ----------
+    vector : float array [P]
+    arrays : ArrayRecord, optional
+        What `pack_vector` made of it, where that is there already.
+
+    Attributes
+    ----------
+    vector : float32 [P]
+        What arrives.
     """
-    vector = None if arrays is None else unpack_vector(arrays)
+
+    def __init__(self, vector: np.ndarray, arrays: ArrayRecord | None = None) -> None:
+        self.vector = np.ascontiguousarray(vector, dtype=np.float32)
+        self.fields: Fields = pack({}, {}, self.vector) if fits(self.vector) else {}
+        self.arrays = None if self.fields else arrays or pack_vector(self.vector)
+
+
+def request(kind: str, node_id: int, config: ConfigRecord, packed: Packed | None, timeout: float) -> Message:
+    """Make a request to one node that expires, undelivered, after `timeout` seconds."""
     content = RecordDict({CONFIG: config})
-    if vector is not None and fits(vector):
-        content = RecordDict({CONFIG: ConfigRecord(pack(config, {}, vector))})
-    elif arrays is not None:
-        content[ARRAYS] = arrays
+    if packed is not None and packed.arrays is not None:
+        content[ARRAYS] = packed.arrays
+    elif packed is not None:
+        content = RecordDict({CONFIG: ConfigRecord(dict(config) | packed.fields)})
     return Message(content, dst_node_id=node_id, message_type=kind, ttl=timeout)
 
 

@@ -58,6 +58,11 @@ class RunFolder:
     def __init__(self, path: Path, run_info: Mapping[str, Any]) -> None:
         self.path, self.run_info = path, dict(run_info)
 
+    @property
+    def run_key(self) -> str:
+        """Names the run to its clients; a run that goes on has the one it was started with."""
+        return str(self.run_info.get("run_id", ""))
+
     @classmethod
     def create(cls, path: Path, settings: Settings, run_info: Mapping[str, Any]) -> "RunFolder":
         """Make the folder of a new run and write its settings.

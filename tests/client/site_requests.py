@@ -9,7 +9,7 @@ from client.client_app import app
 from pfedgp_core.config import Settings
 from pfedgp_core.data.spec import DataSpec
 from pfedgp_core.model.shared import SharedState
-from server.flower.messages import pack_vector, request, request_config
+from server.flower.messages import Packed, request, request_config
 from tests.federation_run import QUICK
 
 __all__ = ["CLASSES", "OWN", "SPEC_OF_DIGITS", "THETA", "ask", "node"]
@@ -27,6 +27,6 @@ def node(path: Path | str, **more: Any) -> dict[str, Any]:
 def ask(
     kind: str, node_config: dict[str, Any], settings: Settings = OWN, spec: DataSpec | None = SPEC_OF_DIGITS
 ) -> Message:
-    vector = None if kind == "query.hello" else pack_vector(THETA)
+    vector = None if kind == "query.hello" else Packed(THETA)
     config: ConfigRecord = request_config(settings, 1, spec=spec)
     return app(request(kind, 9, config, vector, 60.0), Context(7, 9, node_config, RecordDict(), {}))

@@ -16,7 +16,7 @@ from pfedgp_core.wire.hello import Hello
 from pfedgp_core.wire.layout import unpack
 from pfedgp_core.wire.names import CONFIG
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
-from server.flower.messages import pack_vector, request
+from server.flower.messages import Packed, request
 from tests.federation_run import SMALL
 from tests.wire_parts import vector_of
 
@@ -28,7 +28,7 @@ def ask(
 ) -> Message:
     """Send one request to a client and return its reply."""
     fields = {"settings": json.dumps(settings or SMALL.to_run_config()), "round": 1, "split": ""} | config
-    message = request(kind, 9, ConfigRecord(fields), None if vector is None else pack_vector(vector), 60.0)
+    message = request(kind, 9, ConfigRecord(fields), None if vector is None else Packed(vector), 60.0)
     return app(message, Context(1, 9, {"partition-id": index, "num-partitions": 5}, RecordDict(), {}))
 
 

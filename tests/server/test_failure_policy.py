@@ -9,8 +9,8 @@ from flwr.app import Error, Message
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, DataError, NonFiniteError, PFedGPError, RunFailedError
+from pfedgp_core.methods import base
 from pfedgp_core.wire.names import CONFIG, METRICS, ROUND, TRAIN
-from server import strategy
 from server.failure_policy import FailurePolicy
 from server.flower.reply_checks import Checked
 from tests.fakegrid import FakeGrid, Tamper
@@ -107,7 +107,7 @@ def test_a_reply_that_comes_a_round_too_late_is_ignored(tmp_path: Path) -> None:
 def test_whatever_error_ends_a_run_leaves_its_reason_and_the_way_on(
     kind: type[PFedGPError], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls, combine = [], strategy.combine
+    calls, combine = [], base.combine
 
     def breaks(*arguments: Any) -> Any:
         calls.append(1)
@@ -116,7 +116,7 @@ def test_whatever_error_ends_a_run_leaves_its_reason_and_the_way_on(
         return combine(*arguments)
 
     settings, out = SETTINGS.replace(clients_per_round=4), tmp_path / "run"
-    monkeypatch.setattr(strategy, "combine", breaks)
+    monkeypatch.setattr(base, "combine", breaks)
     ending = ArtefactError if kind is ArtefactError else RunFailedError
     with pytest.raises(ending, match=r"The third average broke\. Go on after round 2 with: pfedgp resume"):
         federate(settings, out, deployed=True)

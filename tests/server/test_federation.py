@@ -87,12 +87,10 @@ def test_single_class_clients_take_part_without_an_update(tmp_path: Path, caplog
 def test_an_unexpected_error_of_the_server_leaves_its_traceback(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import server.strategy
-
     def broken(*arguments):
         raise ZeroDivisionError("boom")
 
-    monkeypatch.setattr(server.strategy, "combine", broken)
+    monkeypatch.setattr("pfedgp_core.methods.base.combine", broken)
     with pytest.raises(ZeroDivisionError):
         federate(SMALL, tmp_path / "run")
     assert "boom" in (tmp_path / "run" / "error.log").read_text()
@@ -100,14 +98,15 @@ def test_an_unexpected_error_of_the_server_leaves_its_traceback(
 
 def test_flowers_own_loop_can_drive_the_strategy(tmp_path: Path) -> None:
     from client.client_app import app
+    from pfedgp_core.methods.make import make_method
     from server.clients.roster import Roster
     from server.flower.messages import pack_vector, request_config
-    from server.strategy import PFedGP
+    from server.strategy import MethodStrategy
 
     grid = FakeGrid(app, SMALL.clients)
     roster = Roster(SMALL)
     wait_for_clients(roster, grid)
-    result = PFedGP(SMALL, roster, initial_model().size).start(
+    result = MethodStrategy(SMALL, roster, make_method(SMALL, (1, 8, 8), 10)).start(
         grid,
         pack_vector(initial_model()),
         num_rounds=2,

@@ -19,7 +19,7 @@ from pfedgp_core.wire.names import CONFIG, MODEL, MODEL_HASH, ONBOARD, ONBOARDED
 from pfedgp_core.wire.publication import OnboardReply, publication, published_model
 from pfedgp_core.wire.publication import _hash as hash_of
 from server import publish
-from server.flower.messages import pack_vector, request
+from server.flower.messages import Packed, request
 from server.publish import take_publish, waiting_settings
 from server.run.model_file import load_model
 from server.server_app import app as server_app
@@ -57,7 +57,7 @@ def result_in(out: Path) -> dict[str, Any]:
 
 def ask(model: TrainedModel, node_config: dict[str, Any], changes: dict[str, str] | None = None) -> Message:
     config = ConfigRecord(publication(model) | (changes or {}))
-    message = request(ONBOARD, 9, config, pack_vector(model.vector), 60.0)
+    message = request(ONBOARD, 9, config, Packed(model.vector), 60.0)
     return client_app(message, Context(1, 9, node_config, RecordDict(), {}))
 
 

@@ -19,14 +19,14 @@ from pfedgp_core.wire.names import CONFIG, TRAIN
 from pfedgp_core.wire.replies import TrainReply
 from server.flower.deployed_grid import DeployedGrid
 from server.flower.grid import PatientGrid
-from server.flower.messages import pack_vector, request, request_config
+from server.flower.messages import Packed, request, request_config
 from server.flower.reply_checks import UNREADABLE, read_train_reply
 
 VECTOR = np.arange(6, dtype=np.float32)
 
 
 def reply() -> Message:
-    question = request(TRAIN, 9, request_config(Settings(), 3), pack_vector(VECTOR), 60.0)
+    question = request(TRAIN, 9, request_config(Settings(), 3), Packed(VECTOR), 60.0)
     question.metadata.__dict__["_message_id"] = "question-1"
     return reply_to(question, TrainReply("ward-3", "ok", 10, 0.5, 2), VECTOR)
 

@@ -14,7 +14,7 @@ from pfedgp_core.wire import layout as wire
 from pfedgp_core.wire.hello import Hello
 from pfedgp_core.wire.names import ARRAYS, CONFIG, SHARED, TRAIN
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
-from server.flower.messages import pack_vector, request, request_config
+from server.flower.messages import Packed, request, request_config
 from server.flower.reply_checks import CLASSES_LIMIT, read_evaluate_reply, read_hello, read_train_reply
 from tests.wire_parts import put_vector
 
@@ -32,7 +32,7 @@ def parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> se
 
 
 def question() -> Message:
-    return request(TRAIN, 9, request_config(Settings(), 3), pack_vector(VECTOR), 60.0)
+    return request(TRAIN, 9, request_config(Settings(), 3), Packed(VECTOR), 60.0)
 
 
 def with_arrays(arrays: dict[str, Array]) -> Message:
@@ -116,8 +116,8 @@ def test_unknown_parts_are_refused() -> None:
 
 
 def test_the_server_changes_no_request_of_another_node() -> None:
-    config, arrays = request_config(Settings(), 1), pack_vector(VECTOR)
-    first, second = (request(TRAIN, node, config, arrays, 60.0) for node in (1, 2))
+    config, packed = request_config(Settings(), 1), Packed(VECTOR)
+    first, second = (request(TRAIN, node, config, packed, 60.0) for node in (1, 2))
     assert SHARED not in config
     assert first.content[CONFIG] == second.content[CONFIG]
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+import pfedgp_core.methods.base
 import server.federation
 import server.recorder
-import server.strategy
 from pfedgp_core.errors import ArtefactError, ConfigError
 from pfedgp_core.wire.names import EVALUATE, TRAIN
 from server.run.claim import RunLock, is_claimed
@@ -40,7 +40,7 @@ PHASES: dict[str, Any] = {
     "first checkpoint just written": lambda: dies_at_file("round-000000.safetensors", "replace", after=True),
     "training": lambda: at_message(TRAIN, 3),
     "training in round 1": lambda: at_message(TRAIN, 1),
-    "aggregation": lambda: at_call(server.strategy, "combine", 2),
+    "aggregation": lambda: at_call(pfedgp_core.methods.base, "combine", 2),
     "evaluation decided, nothing written": lambda: at_call(server.federation, "with_evaluation", 1),
     "line of metrics half written": lambda: half_a_line(2),
     "line of metrics written, no checkpoint": lambda: at_call(server.recorder, "write_checkpoint", 3),
