@@ -26,8 +26,15 @@ for _name, _value in QUIET.items():
 if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
+
+# How long an example takes is a matter of the machine and of what else runs on it.
+hypothesis.settings.register_profile(
+    "pfedgp", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], print_blob=True
+)
+hypothesis.settings.load_profile("pfedgp")
 
 # Threads change the order of sums, and with it the last bits that some tests compare.
 torch.set_num_threads(1)

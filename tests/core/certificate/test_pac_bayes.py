@@ -66,7 +66,7 @@ def test_kl_inverse_at_the_edges():
 
 
 @given(st.floats(0, 1), st.floats(0, 20))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_kl_inverse_is_the_largest_allowed_risk(q, eps):
     p = float(kl_inverse(q, eps))
     assert q <= p <= 1.0

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -127,7 +127,6 @@ def test_no_sample_is_none_and_never_nan():
     assert calibration_curve(MetricSums()).accuracy == [None] * 15
 
 
-@settings(deadline=None)
 @given(predictions(), st.data())
 def test_sums_of_parts_are_the_sums_of_the_whole(given_predictions, data):
     p, y = given_predictions
@@ -137,7 +136,6 @@ def test_sums_of_parts_are_the_sums_of_the_whole(given_predictions, data):
         np.testing.assert_allclose(pooled.to_dict()[name], value, rtol=1e-9, atol=1e-9)
 
 
-@settings(deadline=None)
 @given(predictions())
 def test_metrics_are_in_range_and_sums_survive_json(given_predictions):
     sums = metric_sums(*given_predictions)

@@ -119,7 +119,7 @@ def test_gradient_through_a_repair():
     assert_allclose(scale.grad, [0.5, 0.75], rtol=1e-5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     n=st.integers(1, 12),
     rank=st.integers(0, 12),

@@ -188,7 +188,7 @@ def test_no_gradient_is_kept_where_none_is_asked():
     assert not right.requires_grad
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(mu=st.floats(-1e3, 1e3, width=32), v=st.floats(0, 1e3, width=32))
 def test_any_mean_and_variance(mu, v):
     mean, variance = torch.tensor([mu], requires_grad=True), torch.tensor([v], requires_grad=True)

@@ -21,7 +21,7 @@ def within(points, left):
 
 
 @given(st.integers(2, 7), st.integers(0, 10_000))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_split_of_few_classes_is_the_best_of_all(k, seed):
     points = np.random.default_rng(seed).normal(size=(k, 3))
     left = two_means(points, rng())
@@ -51,7 +51,7 @@ def test_identical_prototypes_end_in_a_tree(k):
 
 
 @given(st.integers(1, 25), st.integers(0, 1000))
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_tree_holds_every_class_once_a_level(k, seed):
     classes = sorted(np.random.default_rng(seed).choice(1000, size=k, replace=False).tolist())
     tree = build_tree(np.random.default_rng(seed).normal(size=(k, 5)), classes, rng())
@@ -65,7 +65,7 @@ def test_tree_holds_every_class_once_a_level(k, seed):
 
 
 @given(st.integers(1, 12), st.integers(0, 1000))
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_class_probabilities_sum_to_one(k, seed):
     tree = build_tree(np.random.default_rng(seed).normal(size=(k, 5)), range(k), rng())
     left = torch.rand(len(tree.nodes), 6, dtype=torch.float64)

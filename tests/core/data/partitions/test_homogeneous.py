@@ -18,19 +18,19 @@ def held(counts: list[int], clients: int, seed: int) -> np.ndarray:
     return np.array([np.bincount(labels[rows], minlength=len(counts)) for rows in partition.indices["train"]])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(6, 40), min_size=1, max_size=6), st.integers(1, 6), st.integers(0, 2**31))
 def test_numbers_of_each_class_differ_by_one_at_most(counts: list[int], clients: int, seed: int) -> None:
     assert np.ptp(held(counts, clients, seed), axis=0).max() <= 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(6, 40), min_size=1, max_size=6), st.integers(1, 6), st.integers(0, 2**31))
 def test_every_client_trains_on_every_class(counts: list[int], clients: int, seed: int) -> None:
     assert held(counts, clients, seed).min() >= 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(6, 40), min_size=1, max_size=6), st.integers(1, 6), st.integers(0, 2**31))
 def test_numbers_of_all_classes_differ_by_one_at_most(counts: list[int], clients: int, seed: int) -> None:
     assert np.ptp(held(counts, clients, seed).sum(axis=1)) <= 1

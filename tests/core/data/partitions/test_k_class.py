@@ -68,7 +68,7 @@ def test_golden_properties(golden):
         assert all(len(set(own)) == k for own in partition.classes)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(feasible(), st.integers(0, 2**31), st.integers(0, 30))
 def test_disjoint_complete_balanced(shape, seed, extra):
     n_classes, clients, k = shape
@@ -91,7 +91,7 @@ def test_disjoint_complete_balanced(shape, seed, extra):
         assert set(labels["train"][rows]) == set(own), "a client lacks training data of one of its classes"
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(feasible(), st.integers(0, 2**31))
 def test_same_fractions_in_every_split(shape, seed):
     n_classes, clients, k = shape
@@ -238,7 +238,6 @@ def test_indices_cannot_be_changed():
         partition.indices["train"][0][0] = 1
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(LOW, HIGH), min_size=1, max_size=40), st.integers(0, 5000))
 def test_counts_are_complete_and_near_their_quota(alphas, n):
     shares = fractions(alphas)

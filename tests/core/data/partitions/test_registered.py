@@ -32,7 +32,7 @@ def split(name: str, sizes: tuple[int, int, int] = (40, 9, 9), seed: int = 0) ->
     return made
 
 
-@examples(max_examples=60, deadline=None)
+@examples(max_examples=60)
 @given(NAMES, SIZES, SEEDS)
 def test_every_sample_has_one_holder(name: str, sizes: tuple[int, int, int], seed: int) -> None:
     partition = split(name, sizes, seed)
@@ -40,7 +40,7 @@ def test_every_sample_has_one_holder(name: str, sizes: tuple[int, int, int], see
     assert held == {s: list(range(CLASSES * n)) for s, n in zip(SPLITS, sizes, strict=True)}
 
 
-@examples(max_examples=60, deadline=None)
+@examples(max_examples=60)
 @given(NAMES, SIZES, SEEDS)
 def test_clients_hold_no_class_that_is_not_said_to_be_theirs(name: str, sizes: tuple[int, int, int], seed: int) -> None:
     partition, known = split(name, sizes, seed), labels(sizes, seed)
