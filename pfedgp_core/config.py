@@ -7,7 +7,7 @@ TOML and on the command line (``local-epochs``, ``gp.kernel``), snake_case here.
 import dataclasses
 import difflib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -21,10 +21,10 @@ from pfedgp_core.registry import (
     PARTITIONS,
     TASKS,
     VARIANTS,
-    choices,
     is_import_path,
 )
 from pfedgp_core.setting import Value, check, default_of, kebab, setting
+from pfedgp_core.variant_rules import check_variant
 
 __all__ = ["GPSettings", "Settings", "flat_fields"]
 
@@ -179,7 +179,7 @@ class Settings:
                 f"clients-per-round = {self.clients_per_round} is more than the clients that take part "
                 f"(clients - unseen-clients = {self.participants}): lower the first or raise clients."
             )
-        self._check_variant()
+        check_variant(self.variant, self.task, self.objective, self.classes, self.personal_data)
         if self.aggregation == "trimmed-mean" and 0 < self.trim_share * self.clients_per_round < 1 - 1e-9:
             raise ConfigError(
                 f"trim-share = {self.trim_share:g} of clients-per-round = {self.clients_per_round} leaves nobody out: "
@@ -206,36 +206,6 @@ class Settings:
             raise ConfigError(
                 f"method = {self.method!r} does not go with task = {self.task!r}: set task = {tasks[0]!r}, or "
                 "method = 'pfedgp'."
-            )
-
-    def _check_variant(self) -> None:
-        """Raise ConfigError where variant, task and objective do not go together."""
-        variant = VARIANTS[self.variant]
-        if self.task not in variant.tasks:
-            others = _either(choices(VARIANTS, lambda v: self.task in v.tasks))
-            raise ConfigError(
-                f"variant = {self.variant!r} does not go with task = {self.task!r}: set variant = {others}."
-            )
-        if variant.labelled_inducing and self.objective == "marginal":
-            others = _either(choices(VARIANTS, lambda v: not v.labelled_inducing))
-            raise ConfigError(
-                f"objective = 'marginal' does not go with variant = {self.variant!r}, whose training data are inducing "
-                f"inputs: set objective = 'predictive', or variant = {others}."
-            )
-        if not TASKS[self.task].classes and self.classes == "all":
-            raise ConfigError(
-                f"classes = 'all' does not go with task = {self.task!r}, which has no classes: set classes = 'own'."
-            )
-        if not variant.needs_inducing and self.classes == "all":
-            others = _either(choices(VARIANTS, lambda v: v.needs_inducing))
-            raise ConfigError(
-                "classes = 'all' needs inducing inputs for the classes that a client lacks: "
-                f"set variant = {others}, or classes = 'own'."
-            )
-        if not variant.labelled_inducing and not self.personal_data:
-            others = _either(choices(VARIANTS, lambda v: v.labelled_inducing))
-            raise ConfigError(
-                f"personal-data = false leaves variant = {self.variant!r} without any data: set variant = {others}."
             )
 
     @property
@@ -290,10 +260,6 @@ class Settings:
     def replace(self, **changes: Any) -> "Settings":
         """Return a copy with some fields changed (snake_case names)."""
         return dataclasses.replace(self, **changes)
-
-
-def _either(names: Sequence[str]) -> str:
-    return " or ".join(map(repr, names))
 
 
 def _float(value: int) -> float:

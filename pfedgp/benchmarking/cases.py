@@ -15,7 +15,8 @@ __all__ = ["Case", "select"]
 CLASSES = (2, 4, 10)
 SAMPLES = (80, 400, 800, 1800)
 LARGE_SAMPLES = (10_000, 100_000)
-LARGE_FROM = 10_000  # from here on ip-compute alone, with so few inducing inputs that cost grows with N only
+LARGE_FROM = 10_000  # from here on one variant alone, with so few inducing inputs that cost grows with N only
+LARGE_VARIANT = "ip-compute"
 MOST_SAMPLES = 1_000_000
 FEDERATION_CLASSES = 10
 INDUCING_PER_CLASS = 100
@@ -105,11 +106,11 @@ def select(
         for n in sizes
         for k in sorted(set(counts))
         for variant in VARIANTS
-        if variant in kinds and (n < LARGE_FROM or (variant == "ip-compute" and (samples or k == CLASSES[0])))
+        if variant in kinds and (n < LARGE_FROM or (variant == LARGE_VARIANT and (samples or k == CLASSES[0])))
     ]
     if not chosen:
         raise ConfigError(
-            f"Nothing is left to measure: from {LARGE_FROM} samples on only ip-compute is; "
-            "give a smaller --n, or --variant ip-compute."
+            f"Nothing is left to measure: from {LARGE_FROM} samples on only {LARGE_VARIANT} is; "
+            f"give a smaller --n, or --variant {LARGE_VARIANT}."
         )
     return chosen

@@ -1,0 +1,40 @@
+"""Which variant goes with which task, objective and classes, as its description in the registry says."""
+
+from collections.abc import Callable
+
+from pfedgp_core.errors import ConfigError
+from pfedgp_core.registry import TASKS, VARIANTS, VariantEntry, choices
+
+__all__ = ["check_variant"]
+
+
+def check_variant(name: str, task: str, objective: str, classes: str, personal_data: bool) -> None:
+    """Raise ConfigError where settings do not go together; each is the value of the setting of its name."""
+    variant = VARIANTS[name]
+    if task not in variant.tasks:
+        raise ConfigError(
+            f"variant = {name!r} does not go with task = {task!r}: set variant = {_either(lambda v: task in v.tasks)}."
+        )
+    if variant.labelled_inducing and objective == "marginal":
+        raise ConfigError(
+            f"objective = 'marginal' does not go with variant = {name!r}, whose training data are inducing inputs: set "
+            f"objective = 'predictive', or variant = {_either(lambda v: not v.labelled_inducing)}."
+        )
+    if not TASKS[task].classes and classes == "all":
+        raise ConfigError(
+            f"classes = 'all' does not go with task = {task!r}, which has no classes: set classes = 'own'."
+        )
+    if not variant.needs_inducing and classes == "all":
+        raise ConfigError(
+            "classes = 'all' needs inducing inputs for the classes that a client lacks: "
+            f"set variant = {_either(lambda v: v.needs_inducing)}, or classes = 'own'."
+        )
+    if not variant.labelled_inducing and not personal_data:
+        raise ConfigError(
+            f"personal-data = false leaves variant = {name!r} without any data: "
+            f"set variant = {_either(lambda v: v.labelled_inducing)}."
+        )
+
+
+def _either(fitting: Callable[[VariantEntry], bool]) -> str:
+    return " or ".join(map(repr, choices(VARIANTS, fitting)))
