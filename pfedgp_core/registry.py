@@ -28,6 +28,7 @@ __all__ = [
     "VariantEntry",
     "choices",
     "entry",
+    "is_gaussian",
     "is_import_path",
 ]
 
@@ -63,9 +64,12 @@ class MethodEntry(Entry):
         What it can learn.
     settings : dict of str to Field
         Its own settings; their keys are ``METHOD.KEY``.
+    gaussian : bool
+        Whether its clients predict with Gaussian processes; to other methods variant, kernel and ``gp.*`` say nothing.
     """
 
     tasks: tuple[str, ...] = ("classification",)
+    gaussian: bool = False
     settings: dict[str, Field] = field(default_factory=dict)
 
 
@@ -140,6 +144,7 @@ METHODS: dict[str, MethodEntry] = {
         "pfedgp_core.methods.pfedgp:PFedGP",
         "shared kernel network, personal Gaussian processes",
         tasks=("classification", "regression"),
+        gaussian=True,
     ),
     "fedavg": MethodEntry("pfedgp_core.methods.fedavg:FedAvg", "one network with a softmax head for all"),
     "fedper": MethodEntry(
@@ -157,6 +162,7 @@ METHODS: dict[str, MethodEntry] = {
     "local": MethodEntry(
         "pfedgp_core.methods.local:Local",
         "the whole of pFedGP by each client alone",
+        gaussian=True,
         settings={"epochs": setting(100, "passes over the client's data, once", low=1, high=1_000_000)},
     ),
     "local-network": MethodEntry(
@@ -275,6 +281,11 @@ def entry(entries: Mapping[str, Kind], key: str, name: str) -> Kind:
     if name not in entries:
         raise ConfigError(f"{key} = {name!r} is not known; {choices_text(name, entries)}")
     return entries[name]
+
+
+def is_gaussian(method: str) -> bool:
+    """Whether the clients of a method predict with Gaussian processes; one outside the registry does not say so."""
+    return method in METHODS and METHODS[method].gaussian
 
 
 def is_import_path(name: str) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, TextIO
 from pfedgp_core.config import Settings
 from pfedgp_core.metrics.base import Metric
 from pfedgp_core.metrics.task_report import CLASSIFICATION, task_report
+from pfedgp_core.registry import is_gaussian
 from pfedgp_core.words import size
 from server.report.reporters import Reporter
 from server.report.wording import OWN, doubt_of, duration, measure, number, shortened, telling
@@ -42,14 +43,19 @@ class ConsoleReporter(Reporter):
         s, gp = settings, settings.gp
         self._rounds, self._report = s.rounds, task_report(s.task)
         epochs = "1 local epoch" if s.local_epochs == 1 else f"{s.local_epochs} local epochs"
+        network = f"network {s.network}, {s.feature_dim} features"
         inference, how = self._report.inference(s)
+        gaussian = {
+            "model": f"{s.variant} GP, {s.objective} objective, {network}",
+            "kernel": f"{gp.kernel}, output scale {gp.output_scale:g}, length scale {gp.length_scale:g}",
+            inference: how,
+        }
         rows = {
             "data": f"the clients' own, {s.task}" if own_data else f"{s.dataset}, {self._report.labels(s)}",
             "clients": f"{n_clients}, {s.clients_per_round} sampled in each round",
             "rounds": f"{s.rounds}, validation every {s.evaluate_every}, {s.aggregation} average",
-            "model": f"{s.variant} GP, {s.objective} objective, network {s.network}, {s.feature_dim} features",
-            "kernel": f"{gp.kernel}, output scale {gp.output_scale:g}, length scale {gp.length_scale:g}",
-            inference: how,
+            "method": s.method,
+            **(gaussian if is_gaussian(s.method) else {"model": network}),
             "update": f"{epochs}, learning rate {s.learning_rate:g}, momentum {s.momentum:g}",
             "seed": f"{s.seed}",
             "folder": f"{path}",

@@ -6,6 +6,7 @@ from typing import Any
 from markupsafe import Markup
 
 from pfedgp_core.metrics.summary import summarise
+from pfedgp_core.registry import is_gaussian
 from pfedgp_core.words import size
 from server.report.drawing import Drawing
 from server.report.figures import confusion_map, is_measured, record_figure, reliability, small_reliability
@@ -81,8 +82,10 @@ def round_figures(run: RunFiles) -> dict[str, Drawing]:
 
 def _lead(run: RunFiles) -> str:
     s, summary = run.settings, run.summary
+    method = str(s.get("method"))
+    how = f"{method} with {s.get('variant')} GP" if is_gaussian(method) else method
     return (
-        f"{s.get('dataset')}, {s.get('variant')} GP, {summary.get('clients', s.get('clients'))} clients, "
+        f"{s.get('dataset')}, {how}, {summary.get('clients', s.get('clients'))} clients, "
         f"{len(run.rounds)} of {s.get('rounds')} rounds, seed {s.get('seed')}"
     )
 

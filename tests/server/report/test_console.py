@@ -73,6 +73,16 @@ def test_start_shows_the_effective_settings(out: io.StringIO) -> None:
     assert "network mlp" in out.getvalue()
 
 
+def test_start_names_the_method_and_its_gp(out: io.StringIO) -> None:
+    ConsoleReporter(out).start(Settings(), 20, Path("/runs/a"))
+    assert "|-- method   pfedgp\n|-- model    full GP, predictive objective" in out.getvalue()
+
+
+def test_start_tells_no_gp_of_a_method_without_one(out: io.StringIO) -> None:
+    ConsoleReporter(out).start(Settings(method="fedavg"), 20, Path("/runs/a"))
+    assert "|-- method   fedavg\n|-- model    network auto, 84 features\n|-- update" in out.getvalue()
+
+
 def test_a_good_round_is_one_line(reporter: ConsoleReporter, out: io.StringIO) -> None:
     reporter.round(RECORD)
     assert (

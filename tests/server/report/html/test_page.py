@@ -28,7 +28,7 @@ def test_every_part_is_reachable_without_sight_or_mouse(page: Page) -> None:
 
 def test_the_page_tells_the_numbers(page: Page) -> None:
     said = " ".join(page.words)
-    for text in ("75.0 %", "3.0 MB", "1.0 MB", "digits, full GP, 3 clients"):
+    for text in ("75.0 %", "3.0 MB", "1.0 MB", "digits, pfedgp with full GP, 3 clients"):
         assert text in said
     assert "seed 7" in said
     assert "(default 0)" in said
