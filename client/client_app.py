@@ -43,7 +43,7 @@ def train(message: Message, context: Context) -> Message:
         try:
             # What arrived is the model of the round before.
             evaluation = _evaluate(request, site, request.round - 1, context)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (the update does not depend on it)
             evaluation_error = note_error("the evaluation in a train request", error, context)
     stream = Stream(settings.seed, "train", request.round, data.name, device=site.device)
     with explain_memory(site.device):

@@ -113,7 +113,7 @@ def answers_errors(handler: Handler) -> Handler:
         _log_to_site()
         try:
             return handler(message, context)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (whatever a handler raises, the server gets a reply)
             reason = note_error(message.metadata.message_type, error, context)
             return Message(Error(code=CLIENT_APP_RAISED, reason=reason), reply_to=message)
 
@@ -121,10 +121,10 @@ def answers_errors(handler: Handler) -> Handler:
 
 
 def note_error(what: str, error: Exception, context: Context) -> str:
-    """Log an exception that is being handled for the site, and return what of it may leave the site: its type."""
+    """Log an exception for the site, and return what of it may leave the site: its type."""
     if isinstance(error, PFedGPError):
         logger.warning("%s", error)  # a sentence for the site's operator
-    logger.exception("%s failed on node %s", what, context.node_id)
+    logger.error("%s failed on node %s", what, context.node_id, exc_info=error)
     return type(error).__name__
 
 

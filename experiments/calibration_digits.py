@@ -97,7 +97,9 @@ def train(folder: Path, seed: int, clients: int) -> TrainedModel:
     if not (folder / "summary.json").exists():
         command = [sys.executable, "-m", "pfedgp", "simulate", "--seed", str(seed), "--clients", str(clients)]
         command += ["--workers", "1", "--out", str(folder)]
-        done = subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
+        done = subprocess.run(
+            command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, check=False
+        )
         if done.returncode:
             raise SystemExit(f"{' '.join(command[2:])}\n{done.stderr[-1000:]}")
     return TrainedModel.from_artefact(*load_model(folder / "best"))

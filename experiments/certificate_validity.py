@@ -111,7 +111,7 @@ def simulate(task: Task, n: int, draws: int, chains: int, test_points: int, seed
             continue  # refused
         stream = Stream(seed, task.name, n, draw)
         classifier = PersonalClassifier(settings, stream).fit(x, y)
-        nodes = [(known.gp, omega) for known, omega in classifier._nodes]
+        nodes = [(known.gp, omega) for known, omega in classifier.nodes_]
         codes = torch.from_numpy(np.searchsorted(classifier.classes_, y))
         posterior = tree_posterior(classifier.tree_, nodes, codes, stream.child("certificate"), INFORMATION_DRAWS)
         for delta in DELTAS:

@@ -243,12 +243,11 @@ class Settings:
                 hint = f"did you mean {near[0]!r}?" if near else f"the keys are: {', '.join(sorted(known))}."
                 raise ConfigError(f"Unknown setting {key!r}: {hint}")
             f = known[key]
-            if isinstance(default_of(f), float) and isinstance(value, int) and not isinstance(value, bool):
-                value = _float(value)
+            fitting = _float(value) if isinstance(default_of(f), float) and type(value) is int else value
             if key in of_methods:
-                own[key] = value
+                own[key] = fitting
             else:
-                (nested if key.startswith("gp.") else flat)[f.name] = value
+                (nested if key.startswith("gp.") else flat)[f.name] = fitting
         return cls(**flat, gp=GPSettings(**nested), own=MethodSettings.of(own))
 
     def to_run_config(self) -> dict[str, Value]:

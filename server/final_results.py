@@ -126,7 +126,7 @@ def _write_partition(folder: RunFolder, settings: Settings, partition_hash: str)
         return
     try:
         partition = simulated_partition(settings)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 (results are complete without it)
         logger.warning("the partition is not in the folder: %s: %s", type(error).__name__, error)
         return
     if partition.hash == partition_hash:

@@ -47,5 +47,5 @@ def personalise(
         # Nobody who connects now is asked, and nobody is waited for longer than in a round.
         settings = settings.replace(wait_timeout=settings.round_timeout)
         Publication(grid, settings, model, folder.path, about, folder.run_info, names).run()
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 (the run is complete without it)
         logger.warning("the clients could not make their classifiers: %s", error)

@@ -25,5 +25,5 @@ def fitted(n: int, k: int, settings: Settings = DENSE, **options: Any) -> tuple[
 
 
 def parts(classifier: PersonalClassifier, y: np.ndarray) -> tuple[Tree, list, torch.Tensor]:
-    nodes = [(known.gp, omega) for known, omega in classifier._nodes]
+    nodes = [(known.gp, omega) for known, omega in classifier.nodes_]
     return classifier.tree_, nodes, torch.from_numpy(np.searchsorted(classifier.classes_, y))

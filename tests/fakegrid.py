@@ -107,7 +107,7 @@ class FakeGrid(Grid):
             return message_id
         try:
             reply: Message | None = self.app(message, self.contexts[node])
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (as Flower does)
             reply = Message(Error(code=2, reason=f"{type(error)}:<'{error}'>"), reply_to=message)
         if self.tamper and reply is not None:
             reply = self.tamper(message, self.index(node), reply)

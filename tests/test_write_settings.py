@@ -4,6 +4,8 @@ import importlib.util
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from pfedgp_core.config import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,9 +41,5 @@ def test_keys_that_are_no_settings_stay() -> None:
 
 
 def test_a_file_without_the_table_is_named() -> None:
-    try:
+    with pytest.raises(SystemExit, match=r"has no table \[tool.flwr.app.config\]"):
         module.with_settings("[project]\n", Settings())
-    except SystemExit as error:
-        assert "has no table [tool.flwr.app.config]" in str(error)
-    else:
-        raise AssertionError("nothing was said")

@@ -30,7 +30,7 @@ def uninterrupted(settings: Settings, deployed: bool) -> Run:
     """The run of these settings that reached its end by itself."""
     TaskIdentity.task_id = TaskIdentity.run_id = TaskIdentity.node_id = 1
     path = Path(_FOLDER.name) / str(len(list(Path(_FOLDER.name).iterdir())))
-    with mock.patch.object(Outputs, "reporters", lambda self: []):
+    with mock.patch.object(Outputs, "reporters", return_value=[]):
         return federate(settings, path, deployed=deployed)
 
 
@@ -50,5 +50,5 @@ def same(run: Run, other: Run) -> bool:
     clock = {"seconds", "gp_share", "network_share", "run"}
     kept = [{key: value for key, value in r.summary.items() if key not in clock} for r in (run, other)]
     assert kept[0] == kept[1]
-    assert not [path for path in run.path.rglob("*.partial")]
+    assert not list(run.path.rglob("*.partial"))
     return True

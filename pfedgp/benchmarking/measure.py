@@ -4,7 +4,7 @@ import copy
 import time
 from functools import lru_cache
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,10 +18,12 @@ from pfedgp_core.data.datasets import TensorSplit
 from pfedgp_core.methods.evaluation import evaluate_client
 from pfedgp_core.methods.update import local_update
 from pfedgp_core.model.features import compute_features
-from pfedgp_core.model.shared import SharedState
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.registry import VARIANTS
 from pfedgp_core.tree.classifier import PersonalClassifier
+
+if TYPE_CHECKING:
+    from pfedgp_core.model.shared import SharedState
 
 __all__ = ["CaseBenchmark"]
 

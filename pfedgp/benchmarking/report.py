@@ -77,11 +77,11 @@ def footer(report: Mapping[str, Any]) -> str:
         + ", ".join(f"{count} with {classes} classes" for classes, count in CIFAR10_SPECTRUM.items())
         + ".",
     ]
-    for growth in report["scaling"]:
-        lines.append(
-            f"{growth['variant']}, {growth['classes']} classes, from {growth['from']} to {growth['to']} samples: "
-            f"update time x {growth['update_ratio']:.1f}, evaluation time x {growth['evaluate_ratio']:.1f}."
-        )
+    lines.extend(
+        f"{growth['variant']}, {growth['classes']} classes, from {growth['from']} to {growth['to']} samples: "
+        f"update time x {growth['update_ratio']:.1f}, evaluation time x {growth['evaluate_ratio']:.1f}."
+        for growth in report["scaling"]
+    )
     return "\n".join(lines)
 
 

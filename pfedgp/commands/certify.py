@@ -158,8 +158,10 @@ def _held_out(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
 def _text(result: dict[str, Any]) -> str:
     count = len(result["classes"])
     lines = [
-        f"Certificate of site {result['site']}: {', '.join(result['classes'])}; {result['n']} samples, "
-        f"method {result['method']}, delta {result['delta']:g}",
+        (
+            f"Certificate of site {result['site']}: {', '.join(result['classes'])}; {result['n']} samples, "
+            f"method {result['method']}, delta {result['delta']:g}"
+        ),
         "",
         f"{'':<44}{'on the samples':>16}{'certified: at most':>21}",
     ]

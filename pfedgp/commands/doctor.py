@@ -2,7 +2,6 @@
 
 import argparse
 import json
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING
 from pfedgp_core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pfedgp.doctor.problem import Check
 
 __all__ = ["add_arguments", "main"]

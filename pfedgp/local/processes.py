@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pfedgp.operator.addresses import is_open
 from pfedgp.operator.app_bundle import app_files
@@ -48,7 +48,7 @@ class LocalFlower:
         self.folder = folder
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
-    def __enter__(self) -> "LocalFlower":
+    def __enter__(self) -> Self:
         self.port, self.fleet_port = free_ports(2)
         home = self._home("cli")
         (home / "config.toml").write_text(
@@ -59,7 +59,7 @@ class LocalFlower:
         return self
 
     def __exit__(self, *reason: object) -> None:
-        with on_stop_signal(lambda number: None):  # the end has begun, and nothing may cut it short
+        with on_stop_signal(lambda _: None):  # the end has begun, and nothing may cut it short
             self._stop()
 
     def _stop(self) -> None:

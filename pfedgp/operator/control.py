@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Self
 
 import httpx
 from flwr.common.constant import HEARTBEAT_PATIENCE
@@ -116,7 +116,7 @@ class Control:
         except (ssl.SSLError, UnicodeDecodeError) as error:
             raise ConfigError(f"{ca} is no PEM certificate: give the deployment's ca.crt with --ca.") from error
 
-    def __enter__(self) -> "Control":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *reason: object) -> None:

@@ -46,8 +46,7 @@ def printed(state: dict[str, Any]) -> list[str]:
         lines.append(f"         certificate valid until {server['certificate_until'][:10]}")
     lines.append("")
     lines.append("sites" if state["sites"] else "no site is registered")
-    for site in state["sites"]:
-        lines.append(f"  {site['name']}: {_connection(site)}")
+    lines.extend(f"  {site['name']}: {_connection(site)}" for site in state["sites"])
     lines.append("")
     lines.append("runs" if state["runs"] else "no run yet")
     for run in state["runs"]:

@@ -34,9 +34,9 @@ def shown(text: str) -> str:
     own, _, runs = os.environ.get("PFEDGP_RUNS_MOUNT", "").rpartition(":")
     called, runs = called_as(), re.escape(runs.rstrip("/"))
     if called:
-        text = re.sub(rf"\bpfedgp (?=({_VERBS})\b)", lambda found: f"{called} ", text)
+        text = re.sub(rf"\bpfedgp (?=({_VERBS})\b)", lambda _: f"{called} ", text)
         if runs:  # a run is known by its name there
             text = re.sub(rf"(?<= )({_VERBS}|--attach) {runs}/(?=[\w.])", r"\1 ", text)
     if own and runs:
-        text = re.sub(rf"(?<![\w./-]){runs}(?![\w-])", lambda found: own.rstrip("/"), text)
+        text = re.sub(rf"(?<![\w./-]){runs}(?![\w-])", lambda _: own.rstrip("/"), text)
     return text

@@ -2,7 +2,6 @@
 
 import ctypes
 import ipaddress
-import os
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -25,7 +24,7 @@ def listens(pid: int, port: int) -> bool:
     with suppress(OSError):
         for handle in Path(f"/proc/{pid}/fd").iterdir():
             with suppress(OSError):
-                own.add(os.readlink(handle))
+                own.add(str(Path(handle).readlink()))
     sockets = _sockets(str(pid))
     if not sockets or not own:
         return True

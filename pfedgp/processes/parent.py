@@ -35,7 +35,7 @@ def _become(program: list[str]) -> None:
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     try:
-        os.execv(program[0], program)
+        os.execv(program[0], program)  # noqa: S606 (it takes the place of this process)
     except OSError as error:
         sys.exit(f"Cannot start {program[0]} ({error.strerror}).")
 

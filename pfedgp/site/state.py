@@ -73,7 +73,7 @@ class SiteState:
         handlers: tuple[logging.Handler, ...] = (kept, shown)
         for handler in handlers:
             # A full disk or a closed terminal must not end the training.
-            handler.handleError = lambda record: None  # type: ignore[method-assign]
+            handler.handleError = lambda record: None  # type: ignore[method-assign]  # noqa: ARG005
             logger.addHandler(handler)
         try:
             yield logger

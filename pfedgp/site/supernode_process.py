@@ -2,19 +2,21 @@
 
 import json
 import os
-import queue
 import signal
 import subprocess
 import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from pfedgp.processes.child import signal_group
 from pfedgp.processes.flower import flower_environment
 from pfedgp.site.flower_log import plain
 from pfedgp.site.plan import SitePlan
+
+if TYPE_CHECKING:
+    import queue
 
 __all__ = ["Heard", "SuperNodeProcess"]
 

@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> int:
     with socket.socket(fileno=int(descriptor)) as connection:
         try:
             app = _load(reference)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (whatever the app raises when it loads)
             traceback.print_exc()
             send(connection, f"{type(error).__name__}: {error}")
             return 1
@@ -56,7 +56,7 @@ def answer(
     TaskName(identity).apply()
     try:
         return app(message=message, context=context), context
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 (whatever the app raises)
         # The text of an exception may quote data or paths of the site: it stays in the site's log.
         traceback.print_exc()
         reason = Error(code=ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason=type(error).__name__)

@@ -43,7 +43,7 @@ class WorkerProcess:
         Told the process id of every new worker.
     """
 
-    def __init__(self, app: str, started: Callable[[int], Any] = lambda pid: None) -> None:
+    def __init__(self, app: str, started: Callable[[int], Any] = lambda _: None) -> None:
         self.app = app
         self._started = started
         self._process: subprocess.Popen[bytes] | None = None

@@ -6,6 +6,7 @@ A file is ``{"version": 1, "cases": [{id, topic, inputs, asserts: [{name, value,
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -97,7 +98,7 @@ def load(path: str) -> tuple[Case, ...]:
         The file cannot be read, is not JSON, or a case or assert lacks a field.
     """
     try:
-        with open(path, encoding="utf-8") as file:
+        with Path(path).open(encoding="utf-8") as file:
             content = json.load(file)
     except OSError as error:
         raise ConfigError(f"{path} cannot be read ({error.strerror}); give a JSON file of reference cases.") from None

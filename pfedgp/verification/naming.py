@@ -27,7 +27,7 @@ def canonical(name: str) -> str:
 
 def head(name: str) -> str:
     """The canonical text up to an equals sign with spaces around it: what is meant, without how to compute it."""
-    return canonical(name.split(" = ")[0])
+    return canonical(name.split(" = ", maxsplit=1)[0])
 
 
 def parameters(text: str) -> list[str]:

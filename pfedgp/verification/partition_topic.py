@@ -29,7 +29,7 @@ def _bounds(q: Question) -> dict[str, tuple[float, float]]:
 def _properties(q: Question) -> list[str]:
     """The listed properties that hold on the product's partition of every setting."""
     listed = q.check.value if isinstance(q.check.value, list) else [q.check.value]
-    holds = {text: True for text in listed}
+    holds = dict.fromkeys(listed, True)
     for setting in q.inputs["settings"]:
         for text, held in _check_setting(listed, setting, q.workspace.seed).items():
             holds[text] = holds[text] and held

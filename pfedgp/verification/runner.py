@@ -113,7 +113,7 @@ def _judge(question: Question) -> Result:
         understood, verdict = False, Verdict(False, f"not understood: {reason}")
     except PFedGPError as error:
         verdict = Verdict(False, f"not computed: {error}")
-    except Exception as error:  # inputs of a form that no rule foresaw must not end the run
+    except Exception as error:  # noqa: BLE001 - inputs of a form that no rule foresaw must not end the run
         verdict = Verdict(False, f"not computed: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
     return Result("PASS" if verdict.passed else "FAIL", case.id, name, verdict.text, understood)
 

@@ -36,13 +36,19 @@ __all__ = [
 MIN_SAMPLES = 30  # for n <= 26 and delta = 0.01 even KL = 0 and no error leave a vote's bound above 1/2
 
 CONDITIONS = (
-    "The samples that the classifier was fitted on are independent draws from the client's population, and all of them "
-    "count here.",
-    "Network, kernel, inducing inputs, normalisation constants and settings were fixed without these samples: no "
-    "training, no model selection and no choice between certificates on them.",
+    (
+        "The samples that the classifier was fitted on are independent draws from the client's population, and all of "
+        "them count here."
+    ),
+    (
+        "Network, kernel, inducing inputs, normalisation constants and settings were fixed without these samples: no "
+        "training, no model selection and no choice between certificates on them."
+    ),
     "Future samples come from the same population; a sample of a class outside the tree counts as an error.",
-    "delta covers all bounds of this certificate together, but not those of other certificates, such as an earlier one "
-    "on fewer samples.",
+    (
+        "delta covers all bounds of this certificate together, but not those of other certificates, such as an earlier "
+        "one on fewer samples."
+    ),
 )
 
 
@@ -153,7 +159,7 @@ def certify_classifier(
             f"{sorted(names.tolist())}: leave out the fixed list, so that the certificate pays for the choice."
         )
     codes = torch.from_numpy(positions.astype(np.int64))
-    nodes = [(known.gp, omega) for known, omega in classifier._nodes]
+    nodes = [(known.gp, omega) for known, omega in classifier.nodes_]
     tree = certify_tree(
         classifier.tree_,
         nodes,

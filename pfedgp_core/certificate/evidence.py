@@ -101,7 +101,7 @@ def exact_posterior(covariance: Tensor, labels: Tensor) -> ExactPosterior:
         weight = torch.exp(log_likelihood - 0.5 * z.square().sum(1))
         terms = (weight.sum(), weight @ log_likelihood, weight @ f, (weight[:, None] * f).T @ f)
         for total, term in zip(sums, terms, strict=True):
-            total += term
+            total.add_(term)
     mass, log_likelihood_sum, first_moment, second_moment = sums
     log_evidence = float(mass.log()) + volume - 0.5 * n * math.log(2 * math.pi)
     mean = first_moment / mass

@@ -17,8 +17,10 @@ __all__ = ["CONDITIONS", "HeldOutCertificate", "certify_held_out"]
 
 CONDITIONS = (
     "The held-out samples are independent draws from the client's population.",
-    "They were used for nothing else: not to train or select the model, not to fit this classifier, and not to decide "
-    "whether or what to certify.",
+    (
+        "They were used for nothing else: not to train or select the model, not to fit this classifier, and not to "
+        "decide whether or what to certify."
+    ),
     "Future samples come from the same population; a sample of a class that the classifier lacks counts as an error.",
     "delta covers this bound alone, not those of other certificates.",
 )

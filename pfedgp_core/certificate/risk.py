@@ -123,7 +123,7 @@ def class_probabilities(classifier: PersonalClassifier, features: ArrayLike | Te
     inputs = unit_sphere(raw if raw.is_floating_point() else raw.float()).double().cpu()
     total = torch.ones(2, len(inputs), len(classifier.tree_.classes), dtype=torch.float64)
     with torch.no_grad():
-        for node, (known, omega) in zip(classifier.tree_.nodes, classifier._nodes, strict=True):
+        for node, (known, omega) in zip(classifier.tree_.nodes, classifier.nodes_, strict=True):
             gp, weights = exact_gp(known.gp), omega.detach().double().cpu()
             start = 0
             for part in inputs.split(CHUNK_POINTS):

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 def cache_folder() -> Path:
     """Return ``$XDG_CACHE_HOME/pfedgp``, or ``~/.cache/pfedgp`` where that variable is not set."""
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path(os.path.expanduser("~")) / ".cache") / "pfedgp"
+    return (Path(base) if base else Path(os.path.expanduser("~")) / ".cache") / "pfedgp"  # noqa: PTH111 (Path.home() fails for a user without a home)
 
 
 def cached_arrays(

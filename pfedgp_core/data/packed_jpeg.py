@@ -54,7 +54,7 @@ class PackedJpeg:
 
     def key(self, size: int) -> str:
         """Return a name for the decoded images that changes with the content of the file."""
-        with open(self.path, "rb") as file:
+        with Path(self.path).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         return f"{_DECODER}-{size}-{digest[:32]}"
 

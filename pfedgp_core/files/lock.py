@@ -4,6 +4,7 @@ import fcntl
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Self
 
 from pfedgp_core.errors import ArtefactError, PFedGPError
 from pfedgp_core.files.whole import explained
@@ -54,7 +55,7 @@ class FileLock:
         except OSError:
             pass
 
-    def __enter__(self) -> "FileLock":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *reason: object) -> None:

@@ -107,8 +107,11 @@ def _predict_chunk(
 
 
 class _Predictive(torch.autograd.Function):
-    """Closed-form adjoint: with A = D B^-1 D and C = A K*, upstream g_mu and g_v,
-    dK = C diag(g_v) C' - (b alpha' + alpha b') / 2 with b = C g_mu; dK* = alpha g_mu' - 2 C diag(g_v); dk** = g_v."""
+    """The moments of f*, with their closed-form adjoint.
+
+    With A = D B^-1 D and C = A K*, upstream g_mu and g_v,
+    dK = C diag(g_v) C' - (b alpha' + alpha b') / 2 with b = C g_mu; dK* = alpha g_mu' - 2 C diag(g_v); dk** = g_v.
+    """
 
     @staticmethod
     def forward(ctx, K, K_star, k_star_star, omega, kappa):  # type: ignore[no-untyped-def]

@@ -109,8 +109,11 @@ def predictive(
 
 
 class _Predictive(torch.autograd.Function):
-    """Closed-form adjoint. With P = B^-1, R = A* diag(g_v) A*' and r = P A* g_mu, the cotangent of B is
-    N = -(P R P + (r u' + u r') / 2), that of A h is r; dA* = u g_mu' + 2 P A* diag(g_v); dd* = g_v."""
+    """The moments of f*, with their closed-form adjoint.
+
+    With P = B^-1, R = A* diag(g_v) A*' and r = P A* g_mu, the cotangent of B is
+    N = -(P R P + (r u' + u r') / 2), that of A h is r; dA* = u g_mu' + 2 P A* diag(g_v); dd* = g_v.
+    """
 
     @staticmethod
     def forward(ctx, A, d, A_star, d_star, omega, kappa):  # type: ignore[no-untyped-def]

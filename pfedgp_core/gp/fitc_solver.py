@@ -111,8 +111,11 @@ def predictive(
 
 
 class _Mean(torch.autograd.Function):
-    """mu = A*' u, u = B^-1 A h. Adjoint, with r = B^-1 A* g: the cotangent of B is N = -(r u' + u r') / 2, that of A h
-    is r, so dA = 2 N A diag(g) + r h', dA* = u g', dd_i = g_i^2 (a_i' r)(a_i' u) - g_i h_i a_i' r."""
+    """The mean of f* by conjugate gradients, with its closed-form adjoint.
+
+    mu = A*' u, u = B^-1 A h. Adjoint, with r = B^-1 A* g: the cotangent of B is N = -(r u' + u r') / 2, that of A h
+    is r, so dA = 2 N A diag(g) + r h', dA* = u g', dd_i = g_i^2 (a_i' r)(a_i' u) - g_i h_i a_i' r.
+    """
 
     @staticmethod
     def forward(ctx, A, d, A_star, omega, kappa, preconditioner, counters):  # type: ignore[no-untyped-def]

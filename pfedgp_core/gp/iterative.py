@@ -110,8 +110,11 @@ class IterativeNode:
 
 
 class _Mean(torch.autograd.Function):
-    """mu = alpha K* with alpha = D B^-1 D^-1 kappa. Adjoint, with b = D B^-1 D K* g: dK = -(b alpha' + alpha b') / 2,
-    dK* = alpha g'."""
+    """The mean of f* by conjugate gradients, with its closed-form adjoint.
+
+    mu = alpha K* with alpha = D B^-1 D^-1 kappa. Adjoint, with b = D B^-1 D K* g: dK = -(b alpha' + alpha b') / 2,
+    dK* = alpha g'.
+    """
 
     @staticmethod
     def forward(ctx, K, K_star, omega, kappa, node):  # type: ignore[no-untyped-def]

@@ -78,8 +78,11 @@ def column_squares(A: Tensor) -> Tensor:
 
 
 class _Whiten(torch.autograd.Function):
-    """A = L^-1 K with L L' = G. Adjoint: dK = L^-T dA and, where dA A' is symmetric in total (see `Projection`),
-    dG = -L^-T (dA A') L^-1 / 2. A part of the total need not be symmetric; G is, so only its symmetric part counts."""
+    """The features A = L^-1 K, with their closed-form adjoint.
+
+    L L' = G. Adjoint: dK = L^-T dA and, where dA A' is symmetric in total (see `Projection`),
+    dG = -L^-T (dA A') L^-1 / 2. A part of the total need not be symmetric; G is, so only its symmetric part counts.
+    """
 
     @staticmethod
     def forward(ctx, G, L, K):  # type: ignore[no-untyped-def]

@@ -98,5 +98,8 @@ def _squared_distances(X: Tensor, Y: Tensor) -> Tensor:
 
 
 def symmetric(matrix: Tensor) -> Tensor:
-    # A product X X' need not be symmetric to the last bit: the two triangles may be summed in different order.
+    """Return the symmetric part of a matrix.
+
+    A product X X' need not be symmetric to the last bit: the two triangles may be summed in different order.
+    """
     return (matrix + matrix.mT) / 2

@@ -7,7 +7,7 @@ __all__ = ["MAE", "mean_absolute_error"]
 
 
 def mean_absolute_error(sums: RegressionSums) -> float:
-    """Return the mean of \\|y - mean\\|."""
+    """Return the mean distance of targets from predictions."""
     return sums.absolute_error / sums.n
 
 

@@ -34,7 +34,7 @@ class RegressionSums:
     n : int
         Samples.
     squared_error, absolute_error : float
-        Sum of (y - mean)^2 and of \\|y - mean\\|.
+        Sum of (y - mean)^2, and of the distance between y and mean.
     nll_sum : float
         Sum of -log N(y; mean, deviation^2).
     target_sum, target_square : float

@@ -111,7 +111,7 @@ REGRESSION = TaskReport(
     task="regression",
     # In units of each client's own deviation, or the clients with the widest targets would choose alone.
     score="standard_rmse",
-    labels=lambda settings: "regression",
+    labels=lambda _: "regression",
     inference=_noise,
 )
 _REPORTS = {report.task: report for report in (CLASSIFICATION, REGRESSION)}

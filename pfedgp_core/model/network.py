@@ -116,7 +116,7 @@ def _find(name: str, input_shape: tuple[int, ...]) -> Builder:
         name = "lenet" if len(input_shape) == 3 else "mlp"
     if name in NETWORKS:
         # Loaded where a failure is explained: torchvision may be missing.
-        return lambda shape, width: NETWORKS[name].load()(shape, width)
+        return lambda shape, width: NETWORKS[name].load()(shape, width)  # noqa: PLW0108
     module, separator, function = name.partition(":")
     if not (separator and module and function):
         raise ConfigError(

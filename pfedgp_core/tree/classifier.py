@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -20,8 +21,10 @@ from pfedgp_core.registry import VARIANTS
 from pfedgp_core.tree.client_tree import ClientTree, tree_classes
 from pfedgp_core.tree.splits import Tree, class_log_probabilities
 from pfedgp_core.tree.uncertainty import Prediction, binary_entropy, expected_entropy, split_entropy
-from pfedgp_core.tree.variants.base import NodeGP
 from pfedgp_core.tree.variants.make import make_variant
+
+if TYPE_CHECKING:
+    from pfedgp_core.tree.variants.base import NodeGP
 
 __all__ = ["PersonalClassifier"]
 
@@ -83,7 +86,7 @@ class PersonalClassifier:
         gp = self.settings.gp
         self.kernel = kernel or make_kernel(gp.kernel, gp.output_scale, gp.length_scale)
         self.counters_: Counter[str] = Counter()
-        self._nodes: list[tuple[NodeGP, Tensor]] = []
+        self.nodes_: list[tuple[NodeGP, Tensor]] = []
         self._caches: list[CachedNode] = []
 
     def fit(self, features: ArrayLike | Tensor, labels: ArrayLike | Tensor) -> "PersonalClassifier":
@@ -122,12 +125,12 @@ class PersonalClassifier:
             self.tree_ = client.tree
             points = client.points(features, self.inducing)
             variant = make_variant(self.settings, self.kernel)
-            self._nodes, self._caches = [], []
+            self.nodes_, self._caches = [], []
             for node in client.tree.nodes:
                 known = variant.conditioned(node, points, self.counters_)
                 sweeps = gp.predict_sweeps or gp.sweeps
                 omega = known.gp.sample_omega(gp.predict_chains, sweeps, self.stream.child(node.index))
-                self._nodes.append((known, omega))
+                self.nodes_.append((known, omega))
         return self
 
     def restore(
@@ -170,7 +173,7 @@ class PersonalClassifier:
             client = ClientTree(own, torch.from_numpy(positions.astype(np.int64)).to(features.device), tree)
             points = client.points(features, self.inducing)
             variant = make_variant(self.settings, self.kernel)
-            self._nodes, self._caches = [], []
+            self.nodes_, self._caches = [], []
             for node, omega, known_weights in zip(tree.nodes, omegas, weights, strict=True):
                 known = variant.conditioned(node, points, self.counters_)
                 if omega.shape[1:] != known.gp.kappa.shape:
@@ -178,14 +181,14 @@ class PersonalClassifier:
                         f"Node {node.index} has {len(known.gp.kappa)} points and draws for {omega.shape[1]}: fit the "
                         "classifier again."
                     )
-                self._nodes.append((known, omega))
+                self.nodes_.append((known, omega))
                 self._caches.append(CachedNode(known.gp, omega, known_weights))
         return self
 
     @property
     def omegas_(self) -> list[Tensor]:
         """Draws of omega, [C, n] for every node of the tree."""
-        return [omega for _, omega in self._nodes]
+        return [omega for _, omega in self.nodes_]
 
     @property
     def weights_(self) -> list[Tensor]:
@@ -207,7 +210,7 @@ class PersonalClassifier:
             log_probabilities, sides, moments = self._log_probabilities(rows)
             nodes = [
                 (binary_entropy(*side), expected_entropy(*moment, self.settings.gp.quadrature, known.log_ratio))
-                for side, moment, (known, _) in zip(sides, moments, self._nodes, strict=True)
+                for side, moment, (known, _) in zip(sides, moments, self.nodes_, strict=True)
             ]
             logs.append(log_probabilities)
             entropies.append(split_entropy(self.tree_, log_probabilities, nodes))
@@ -230,8 +233,8 @@ class PersonalClassifier:
         return self._checked(features).split(ROWS)
 
     def _cached(self) -> list[CachedNode]:
-        if len(self._caches) < len(self._nodes):
-            self._caches = [CachedNode(known.gp, omega) for known, omega in self._nodes]
+        if len(self._caches) < len(self.nodes_):
+            self._caches = [CachedNode(known.gp, omega) for known, omega in self.nodes_]
         return self._caches
 
     def _log_probabilities(
@@ -242,7 +245,7 @@ class PersonalClassifier:
         sides, moments = [], []
         with torch.no_grad():
             on_sphere = unit_sphere(features)
-            for cache, (known, _) in zip(self._cached(), self._nodes, strict=True):
+            for cache, (known, _) in zip(self._cached(), self.nodes_, strict=True):
                 mu, v = cache.moments(on_sphere)
                 left, right = node_log_probabilities(mu, v, gp.link, gp.quadrature)
                 if known.log_ratio is not None:

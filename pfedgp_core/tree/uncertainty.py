@@ -139,7 +139,6 @@ def split_entropy(
     aleatoric = total.clone()
     for node, (marginal, expected) in zip(tree.nodes, node_entropies, strict=True):
         reached = probabilities[:, [*node.left, *node.right]].sum(1)
-        marginal = marginal.double()
-        total += reached * marginal
-        aleatoric += reached * torch.minimum(expected.double(), marginal)
+        total += reached * marginal.double()
+        aleatoric += reached * torch.minimum(expected.double(), marginal.double())
     return total.cpu().numpy(), aleatoric.cpu().numpy()

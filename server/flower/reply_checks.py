@@ -187,5 +187,5 @@ def _array(message: Message) -> np.ndarray:
         raise DataError("missing the shared vector")
     try:
         return arrays[SHARED].numpy()
-    except Exception as error:  # whatever bytes a client sends, they cost that client its place in this round only
+    except Exception as error:  # noqa: BLE001 - whatever bytes a client sends, they cost that client its place in this round only
         raise DataError(f"the shared vector cannot be read ({type(error).__name__})") from None

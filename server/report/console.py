@@ -159,8 +159,10 @@ def _temperatures(summary: Mapping[str, Any]) -> list[str]:
     """The paper's choice and the model's, and what the model's does to the test NLL."""
     doubt = doubt_of(summary["temperature"], summary.get("validation_samples"))
     lines = [
-        f"smallest validation ece at temperature {summary['temperature']:g}{f' ({doubt})' if doubt else ''}: "
-        f"test ece {number(summary.get('ece_at_temperature'))}"
+        (
+            f"smallest validation ece at temperature {summary['temperature']:g}{f' ({doubt})' if doubt else ''}: "
+            f"test ece {number(summary.get('ece_at_temperature'))}"
+        )
     ]
     if summary.get("model_temperature") is not None:
         lines.append(

@@ -143,7 +143,7 @@ class Drawing:
 
     def place(self, other: "Drawing", x: float, y: float) -> None:
         """Put another drawing's shapes at an offset."""
-        for shape in other._shapes:
+        for shape in other._shapes:  # noqa: SLF001 (of this class)
             self._shapes.append(replace(shape, points=tuple((px + x, py + y) for px, py in shape.points)))
 
     def inline_svg(self) -> Markup:

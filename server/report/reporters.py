@@ -96,6 +96,6 @@ class Guarded(Reporter):
             return
         try:
             event(*arguments)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (a report is not worth a run)
             self._broken = True
             _log.warning("Without %s from here on (%s: %s).", self._what, type(error).__name__, error)

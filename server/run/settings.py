@@ -64,7 +64,7 @@ def read_settings_file(path: Path) -> dict[str, Any]:
     return _flatten(document)
 
 
-def toml_value(value: int | float | str | bool) -> str:
+def toml_value(value: float | str | bool) -> str:
     """Return a value as it is written in TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"

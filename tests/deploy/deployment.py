@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pfedgp.processes.flower import free_ports
 from tests.conftest import QUIET
@@ -64,7 +64,7 @@ class Deployment:
         self.sites: dict[str, Program] = {}
         self.others: list[Program] = []
 
-    def __enter__(self) -> "Deployment":
+    def __enter__(self) -> Self:
         done = self.call(
             "certs", "--san", self.server_host.address, "--client-names", *self.names, "--out", str(self.certs)
         )

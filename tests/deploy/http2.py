@@ -71,9 +71,8 @@ def grpc_messages(connection: bytes) -> Iterator[bytes]:
     bodies: dict[int, bytearray] = {}
     for kind, flags, number, payload in frames(connection[len(PREFACE) :]):
         if kind == DATA:
-            if flags & PADDED:
-                payload = payload[1 : len(payload) - payload[0]]
-            bodies.setdefault(number, bytearray()).extend(payload)
+            data = payload[1 : len(payload) - payload[0]] if flags & PADDED else payload
+            bodies.setdefault(number, bytearray()).extend(data)
     for number in sorted(bodies):
         body, position = bytes(bodies[number]), 0
         while position + 5 <= len(body):

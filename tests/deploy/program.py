@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from tests.conftest import QUIET
 from tests.deploy.namespaces import Host
@@ -84,7 +84,7 @@ class Program:
                 start_new_session=True,
             )
 
-    def __enter__(self) -> "Program":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *reason: object) -> None:

@@ -172,7 +172,12 @@ def small_disk(folder: Path, megabytes: int) -> Iterator[None]:
         # Busy as long as a ServerApp has a file open in it.
         try:
             unmounted = ["umount", str(folder)]
-            wait_for(lambda: subprocess.run(unmounted, capture_output=True).returncode == 0, 30, "free disk", every=0.5)
+            wait_for(
+                lambda: subprocess.run(unmounted, capture_output=True, check=False).returncode == 0,
+                30,
+                "free disk",
+                every=0.5,
+            )
         except AssertionError:
             subprocess.run(["umount", "-l", str(folder)], capture_output=True, check=False)
 

@@ -53,7 +53,7 @@ def listening(pids: set[int]) -> set[str]:
     for pid in pids:
         for handle in Path(f"/proc/{pid}/fd").iterdir():
             try:
-                sockets |= set(re.findall(r"socket:\[(\d+)\]", os.readlink(handle)))
+                sockets |= set(re.findall(r"socket:\[(\d+)\]", str(handle.readlink())))
             except OSError:
                 continue
     found = set()

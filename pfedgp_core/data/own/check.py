@@ -166,7 +166,7 @@ def note_repeated(parts: Mapping[str, Samples], findings: Mapping[str, Findings]
                 f"In {other} too: {counted(count, 'input')} of {split}, on which every measure is too good; remove the "
                 "repeated ones."
             )
-        seen |= {key: split for key in set(keys) - seen.keys()}
+        seen |= dict.fromkeys(set(keys) - seen.keys(), split)
 
 
 def _shown(name: str) -> str:

@@ -62,7 +62,7 @@ def load_image_folder(folder: Path, wanted: Wanted, findings: Findings) -> Sampl
     for path, label in files:
         try:
             image = _open(path)
-        except Exception as error:  # whatever a decoder raises, the image is unreadable
+        except Exception as error:  # noqa: BLE001 - whatever a decoder raises, the image is unreadable
             unreadable.append(f"{_name(path, folder)} ({_reason(error)})")
             continue
         sizes[image.height, image.width] += 1

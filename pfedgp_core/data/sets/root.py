@@ -14,4 +14,4 @@ def data_folder(root: str) -> Path:
     if root:
         return Path(root).expanduser()
     base = os.environ.get("XDG_DATA_HOME")
-    return (Path(base) if base else Path(os.path.expanduser("~")) / ".local" / "share") / "pfedgp"
+    return (Path(base) if base else Path(os.path.expanduser("~")) / ".local" / "share") / "pfedgp"  # noqa: PTH111 (as in array_cache)

@@ -49,7 +49,7 @@ def test_fitc_is_certified_with_its_own_prior() -> None:
     settings = Settings(variant="ip-compute", gp=GPSettings(predict_chains=4))
     classifier = PersonalClassifier(settings, Stream(3, "test"), inducing).fit(x, y)
     certificate = certify_classifier(classifier, y, 2, 0.05)
-    known, omega = classifier._nodes[0]
+    known, omega = classifier.nodes_[0]
     covariance = exact_gp(known.gp).gram
     kappa = known.gp.kappa.double()
     assert certificate.tree.kl_convex == pytest.approx(float(conditional_kl(covariance, omega, kappa).mean()), rel=1e-9)
@@ -105,7 +105,7 @@ def test_a_posterior_that_is_not_finite_gives_no_certificate() -> None:
 
 def test_certificate_does_not_depend_on_the_solver_of_the_classifier() -> None:
     classifier, y = fitted(120, 2, Settings(gp=GPSettings(predict_chains=4)))
-    known, omega = classifier._nodes[0]
+    known, omega = classifier.nodes_[0]
     assert known.gp.iterative
     dense = FullGP(known.gp.kernel, known.gp.inputs.double(), known.gp.kappa > 0, known.gp.jitter, solver="dense")
     tree, nodes, labels = parts(classifier, y)

@@ -27,7 +27,7 @@ from tests.certified import fitted, parts, sample
 
 def test_node_terms_agree_with_those_of_a_single_node() -> None:
     classifier, _ = fitted(50, 2)
-    known, omega = classifier._nodes[0]
+    known, omega = classifier.nodes_[0]
     gp = exact_gp(known.gp)
     posterior = node_posterior(gp, omega, 4000, Stream(0, "t"))
     torch.testing.assert_close(posterior.kl, conditional_kl(gp.gram, omega, gp.kappa), rtol=1e-10, atol=1e-10)
@@ -81,8 +81,7 @@ def test_path_probabilities_agree_with_drawing_the_tree() -> None:
     reached = np.ones((4000, len(y)), dtype=bool)
     node_sides = []
     for node, (gp, omega) in zip(tree.nodes, nodes, strict=True):
-        gp = exact_gp(gp)
-        mean, covariance = gp.posterior(omega.double())
+        mean, covariance = exact_gp(gp).posterior(omega.double())
         node_sides.append(sides(mean, covariance.diagonal(dim1=1, dim2=2)))
         chains = rng.integers(0, len(omega), 4000)
         f = np.stack([mean[c] for c in chains]) + np.stack(
@@ -107,7 +106,7 @@ def test_class_probabilities_are_the_deployed_ones() -> None:
 
 def test_binary_case_by_hand() -> None:
     classifier, y = fitted(60, 2)
-    (known, omega), = classifier._nodes  # fmt: skip
+    (known, omega), = classifier.nodes_  # fmt: skip
     gp = exact_gp(known.gp)
     certificate = certify_tree(*parts(classifier, y), None, 0.02, draws=0)
     risk, kl = (

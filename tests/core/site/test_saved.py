@@ -70,7 +70,7 @@ def test_predictions_come_back(options: dict[str, Any], n: int, tmp_path: Path) 
     features = loaded.model.features(new)
     restored = SavedSite.load(tmp_path / "ward").classifier
     np.testing.assert_allclose(restored.predict_proba(features), before.probabilities, atol=1e-6)
-    for (known, omega), cache in zip(restored._nodes, restored._caches, strict=True):
+    for (known, omega), cache in zip(restored.nodes_, restored._caches, strict=True):
         for found, exact in zip(
             cache.moments(unit_sphere(features)), known.gp.predict(unit_sphere(features), omega), strict=True
         ):

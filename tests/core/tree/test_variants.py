@@ -127,7 +127,7 @@ def test_without_personal_data_only_inducing_inputs_are_used():
     for personal in (True, False):
         settings = Settings(variant="ip-data", personal_data=personal)
         classifier = PersonalClassifier(settings, Stream(0), inducing).fit(features, labels)
-        kept[personal] = len(classifier._nodes[0][0].gp.inputs)
+        kept[personal] = len(classifier.nodes_[0][0].gp.inputs)
     assert kept == {True: 60, False: 20}
 
 

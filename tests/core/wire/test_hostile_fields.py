@@ -150,7 +150,7 @@ def test_regression_sums_of_any_size_are_refused(field: str, value: float) -> No
 
 
 def test_the_largest_and_smallest_regression_sums_have_finite_metrics() -> None:
-    largest = {name: SUM_LIMIT for name in ("squared_error", "nll_sum", "standard_square", "baseline_square")}
+    largest = dict.fromkeys(("squared_error", "nll_sum", "standard_square", "baseline_square"), SUM_LIMIT)
     targets = {"absolute_error": 0.0, "target_sum": 0.0, "target_square": 5e-324}
     total = RegressionSums.zero()
     for _ in range(100):

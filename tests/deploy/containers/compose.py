@@ -26,9 +26,10 @@ HOUR = 3600
 def _why_not() -> str:
     if os.environ.get("PFEDGP_COMPOSE_TEST") != "1":
         return "takes minutes and an image: run make compose-test"
-    if not shutil.which("docker") or subprocess.run(["docker", "compose", "version"], capture_output=True).returncode:
+    version = ["docker", "compose", "version"]
+    if not shutil.which("docker") or subprocess.run(version, capture_output=True, check=False).returncode:
         return "no docker with compose"
-    return "no Docker engine" if subprocess.run(["docker", "info"], capture_output=True).returncode else ""
+    return "no Docker engine" if subprocess.run(["docker", "info"], capture_output=True, check=False).returncode else ""
 
 
 WHY_NOT = _why_not()

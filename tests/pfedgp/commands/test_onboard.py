@@ -77,7 +77,7 @@ def test_from_a_simulated_client_to_predictions(here: Path, capsys: pytest.Captu
     assert said.out == ""
     assert found
     assert float(found[3]) > 70
-    with open("p.csv", newline="") as file:
+    with Path("p.csv").open(newline="") as file:
         header, *rows = csv.reader(file)
     names = [load_dataset("digits").class_names[c] for c in partition.classes[18]]
     assert header == ["id", "predicted", *(f"p:{name}" for name in names), *COLUMNS]

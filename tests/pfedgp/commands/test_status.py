@@ -19,8 +19,12 @@ def test_a_server_that_does_not_run_is_told_from_one_that_does_not_answer(
     state = ServerState(tmp_path / "state")
     state.prepare()
     record = {
-        **{"control_address": "127.0.0.1:1", "control_listens": "0.0.0.0:1", "fleet_address": "0.0.0.0:2"},
-        **{"ca": str(tmp_path / "certs/ca.crt"), "certs": str(tmp_path / "certs"), "database": False},
+        "control_address": "127.0.0.1:1",
+        "control_listens": "0.0.0.0:1",
+        "fleet_address": "0.0.0.0:2",
+        "ca": str(tmp_path / "certs/ca.crt"),
+        "certs": str(tmp_path / "certs"),
+        "database": False,
     }
     (state.path / "server.json").write_text(json.dumps(record))
 

@@ -13,7 +13,7 @@ from pfedgp.doctor.problem import checked
 
 
 def test_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    usage = namedtuple("usage", "total used free")
+    usage = namedtuple("usage", "total used free")  # noqa: PYI024 (as shutil's)
     for free, status in ((10**10, "ok"), (10**9, "warning"), (10**8, "problem")):
         monkeypatch.setattr(local.shutil, "disk_usage", lambda path, free=free: usage(10**12, 0, free))
         state, disk = local.check_folder(tmp_path / "new" / "state")

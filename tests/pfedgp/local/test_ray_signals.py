@@ -30,7 +30,7 @@ def signals(monkeypatch: pytest.MonkeyPatch) -> Signals:
 
 
 def patch(signals: Signals) -> RaySignals:
-    return RaySignals(cast(StopSignals, signals))
+    return RaySignals(cast("StopSignals", signals))
 
 
 def test_the_installed_ray_has_what_it_needs() -> None:

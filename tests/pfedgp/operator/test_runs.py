@@ -4,7 +4,7 @@ import shutil
 import signal
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import pytest
 
@@ -28,7 +28,7 @@ class Server:
         self.known = known
         self.started: list[Mapping[str, Any]] = []
 
-    def __enter__(self) -> "Server":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *reason: object) -> None: ...
@@ -153,7 +153,7 @@ def test_who_follows_a_run_leaves_when_its_server_has_stopped(tmp_path: Path, mo
     (tmp_path / "server.json").write_text("{}")
     control = Unreachable([Run(1, "running", "", {"out": "/x/night"}, "")])
     said: list[str] = []
-    watch = follow._Watch(cast(Control, control), Target("x", Path(), state, "", True), 1, said.append)
+    watch = follow._Watch(cast("Control", control), Target("x", Path(), state, "", True), 1, said.append)
     assert not watch.look(True)
 
     with state.locked():  # a SuperLink that died is started again by its server

@@ -36,7 +36,7 @@ def test_what_the_database_has_from_before_a_restart_is_not_connected(tmp_path: 
 
     control = Restarted()
     said: list[str] = []
-    watch = SiteWatch(cast(Control, control), tmp_path, said.append)
+    watch = SiteWatch(cast("Control", control), tmp_path, said.append)
 
     watch._tell()
     watch._tell()

@@ -2,7 +2,7 @@
 
 import time
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from flwr.app import ConfigRecord, Context, Message, RecordDict
@@ -11,8 +11,10 @@ from flwr.supercore.inflatable import inflatable_utils
 from pfedgp.site import agent
 from pfedgp.site.agent import time_left
 from pfedgp.site.flower_waits import Waits
-from pfedgp.site.worker_process import WorkerProcess
 from pfedgp_core.wire.names import CONFIG, ROUND, SPLIT
+
+if TYPE_CHECKING:
+    from pfedgp.site.worker_process import WorkerProcess
 
 
 def test_the_time_limit_is_the_servers_whatever_the_clocks_say() -> None:
@@ -46,12 +48,12 @@ def test_a_reply_that_the_supernode_has_dropped_does_not_end_the_site(
     monkeypatch.setattr(agent, "DROPPED", 0.05)
     worker = SimpleNamespace(call=lambda given, *_: (Message(RecordDict(), reply_to=given[0]), context))
     served = agent.Agent(
-        *("127.0.0.1:1", b"x" * 32, cast(WorkerProcess, worker), waits, "app:1"),
+        *("127.0.0.1:1", b"x" * 32, cast("WorkerProcess", worker), waits, "app:1"),
         lambda kind, **fields: told.append(fields),
     )
     if dropped:
-        served._serve(cast(Any, None))
+        served._serve(cast("Any", None))
         assert (told[0]["taken"], told[0]["split"]) == (False, "test")
     else:
         with pytest.raises(inflatable_utils.ObjectPushError):
-            served._serve(cast(Any, None))
+            served._serve(cast("Any", None))

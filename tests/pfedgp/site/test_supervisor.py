@@ -1,11 +1,10 @@
 """The supervisor of a site: what ends it and what does not, and what it tells the operator."""
 
 import json
-import queue
 import signal
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
@@ -15,6 +14,9 @@ from pfedgp.site.state import SiteState
 from pfedgp.site.supernode_process import Heard
 from pfedgp.site.supervisor import SiteSupervisor
 from pfedgp_core.errors import ConfigError, RunFailedError
+
+if TYPE_CHECKING:
+    import queue
 
 
 class FakeProcess:

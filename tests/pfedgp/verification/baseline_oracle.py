@@ -41,7 +41,7 @@ def gradients(params: Params, X: np.ndarray, y: np.ndarray) -> Params:
 
 
 def trained(params: Params, client: dict[str, Any], lr: float, weight_decay: float, momentum: float) -> Params:
-    now, velocity = dict(params), {name: 0.0 for name in params}
+    now, velocity = dict(params), dict.fromkeys(params, 0.0)
     for rows in client["batches"]:
         gradient = gradients(now, client["X"][rows], client["y"][rows])
         for name in now:

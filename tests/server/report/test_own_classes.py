@@ -48,7 +48,7 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     printed = io.StringIO()
     with redirect_stdout(printed):
         run = federate(settings, tmp_path_factory.mktemp(request.param) / "run")
-    yield Told(run.path, printed.getvalue())
+    return Told(run.path, printed.getvalue())
 
 
 @pytest.fixture

@@ -135,7 +135,7 @@ def test_classes_and_fractions_do_not_depend_on_the_labels():
 
 def test_classes_are_mixed_between_clients():
     partition = k_class_partition(make_labels(10, 200), 10, 500, 2, seed=0)
-    pairs = {own for own in partition.classes}
+    pairs = set(partition.classes)
     assert len(pairs) == 45, "with 500 clients every pair of 10 classes should occur"
 
 
@@ -234,7 +234,7 @@ def test_json_that_is_no_partition_is_refused(text):
 
 def test_indices_cannot_be_changed():
     partition = k_class_partition(make_labels(4, 9), 4, 4, 2, 0)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="read-only"):
         partition.indices["train"][0][0] = 1
 
 
