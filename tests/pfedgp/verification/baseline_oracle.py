@@ -44,8 +44,8 @@ def trained(params: Params, client: dict[str, Any], lr: float, weight_decay: flo
     now, velocity = dict(params), dict.fromkeys(params, 0.0)
     for rows in client["batches"]:
         gradient = gradients(now, client["X"][rows], client["y"][rows])
-        for name in now:
-            velocity[name] = momentum * velocity[name] + gradient[name] + weight_decay * now[name]
+        for name, value in now.items():
+            velocity[name] = momentum * velocity[name] + gradient[name] + weight_decay * value
         now = {name: now[name] - lr * velocity[name] for name in now}
     return now
 
