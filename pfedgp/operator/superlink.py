@@ -42,7 +42,7 @@ def run_server(server: Server) -> None:
     check_control_name(server.certs, reachable_as(server.control[0]))
     server.state.prepare()
     stopped = threading.Event()
-    with server.state.locked(), on_stop_signal(lambda number: stopped.set()):
+    with server.state.locked(), on_stop_signal(lambda _: stopped.set()):
         server.state.make_secret()
         check_free(*server.fleet, "--fleet-address", PORT_PATIENCE)
         check_free(*server.control, "--control-address", PORT_PATIENCE)
@@ -68,7 +68,7 @@ def run_superexec(state: ServerState, runtime: str, ca: Path, secret: Path) -> N
     read_certificate(ca)
     state.prepare()
     stopped = threading.Event()
-    with state.locked("lock-superexec"), on_stop_signal(lambda number: stopped.set()):
+    with state.locked("lock-superexec"), on_stop_signal(lambda _: stopped.set()):
         supervisor = ServerSupervisor(state.logs, _say)
         _wait_for_secret(secret, stopped)
         if stopped.is_set():

@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> int:
     events = Events(int(descriptor))
     if plan.stock:
         program = flower_program("flower-supernode")
-        os.execv(program, [program, *flags])
+        os.execv(program, [program, *flags])  # noqa: S606 (it takes the place of this process)
     try:
         refuse_lost(SITE_PATCHES, STOCK_REMEDY)
     except ConfigError as error:

@@ -79,7 +79,7 @@ class DeployedGrid(WrappedGrid):
         )
         try:
             message = inflate_object_from_contents(message_id, contents)
-        except Exception:  # whatever a client sends
+        except Exception:  # noqa: BLE001 - whatever a client sends
             message = None
         if not isinstance(message, Message):
             return _failed(announced, UNREADABLE, "unreadable")

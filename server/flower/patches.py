@@ -145,4 +145,4 @@ def _grid_lacks() -> str:
 def _unconnected() -> Any:
     from flwr.superlink.grid.http_grid import HttpGrid
 
-    return HttpGrid("127.0.0.1:9", insecure=True, token="none")
+    return HttpGrid("127.0.0.1:9", insecure=True, token="none")  # noqa: S106 (it is never connected)

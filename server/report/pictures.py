@@ -51,5 +51,5 @@ def write_pictures(folder: Path, history: Sequence[Mapping[str, Any]], sums: Sum
     for name, draw in drawn.items():
         try:
             write_whole(folder / f"{name}.png", draw().png())
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (a picture is not worth a run)
             _log.warning("The picture %s.png could not be made (%s: %s).", name, type(error).__name__, error)

@@ -38,7 +38,7 @@ def test_batches_follow_from_the_stream() -> None:
 
 def test_a_step_that_is_not_finite_is_skipped_and_counted() -> None:
     weight, result = torch.ones(1, requires_grad=True), UpdateResult()
-    losses = [lambda: (weight * math.inf).sum(), lambda: weight.square().sum()]
+    losses = [(weight * math.inf).sum, lambda: weight.square().sum()]
     local_sgd([weight], losses, SGD([weight], 0.1, 0.0, 0.0), math.inf, result)
     assert result.counters["step_skipped"] == 1
     assert result.steps == 1
@@ -47,7 +47,7 @@ def test_a_step_that_is_not_finite_is_skipped_and_counted() -> None:
 
 def test_without_a_finite_step_there_is_no_update() -> None:
     weight, result = torch.ones(1, requires_grad=True), UpdateResult()
-    local_sgd([weight], [lambda: (weight * math.inf).sum()], SGD([weight], 0.1, 0.0, 0.0), math.inf, result)
+    local_sgd([weight], [(weight * math.inf).sum], SGD([weight], 0.1, 0.0, 0.0), math.inf, result)
     assert result.status == "no-step"
     assert weight.item() == 1.0
 

@@ -1,14 +1,16 @@
 """Signals while Ray runs: taken back when it has started, and again before it ends its processes."""
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import ray
 from ray._private import worker as ray_worker
 
 from pfedgp.local.ray_signals import RaySignals
-from pfedgp.processes.signals import StopSignals
+
+if TYPE_CHECKING:
+    from pfedgp.processes.signals import StopSignals
 
 
 class Signals:

@@ -19,7 +19,7 @@ def flowers_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Flower's defaults, before and after."""
     for function in FUNCTIONS:
         monkeypatch.setattr(function, "__kwdefaults__", function.__kwdefaults__ | {"initial_backoff": 1})
-    yield
+    return
 
 
 def missing(object_id: str) -> bytes:

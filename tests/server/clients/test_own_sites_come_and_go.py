@@ -2,8 +2,8 @@
 
 import csv
 import logging
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from flwr.app import Message
@@ -18,6 +18,9 @@ from tests.fakegrid import Tamper
 from tests.federation_run import start
 from tests.own_sites import OWN, OwnGrid, archive, rows_of, three_image_sites
 from tests.waiting import FakeTime
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Timeline(OwnGrid):
