@@ -11,7 +11,7 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
 from pfedgp_core.config import Settings
-from pfedgp_core.errors import DataError
+from pfedgp_core.errors import DataError, RunFailedError
 from pfedgp_core.learning.aggregation import implausible_updates, update_norms
 from pfedgp_core.methods.base import Method, Upload
 from pfedgp_core.metrics.task_report import task_report
@@ -125,7 +125,7 @@ class MethodStrategy(Strategy):
         uploads = self._uploads(checked)
         if len(checked.accepted) < self.settings.min_results or not uploads:
             return None, metrics
-        return pack_vector(self.method.step(self.downloads.state, uploads)), metrics
+        return pack_vector(self._step(uploads)), metrics
 
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -178,6 +178,17 @@ class MethodStrategy(Strategy):
             del checked.accepted[uploads[i].client]
             checked.failed[uploads[i].client] = "the update's norm is implausibly large"
         return np.delete(norms, refused)
+
+    def _step(self, uploads: list[Upload]) -> np.ndarray:
+        """The method's next state; RunFailedError where it is none that could be kept."""
+        state = self.downloads.state
+        following = self.method.step(state, uploads)
+        if following.dtype != np.float32 or following.shape != state.shape:
+            raise RunFailedError(
+                f"The step of method = {self.settings.method!r} made {following.dtype} {list(following.shape)} of a "
+                f"state of float32 {list(state.shape)}: it must keep type and length."
+            )
+        return following
 
     def _uploads(self, checked: Checked[TrainReply]) -> list[Upload]:
         """What there is for the method's step, in the order of the clients' names."""

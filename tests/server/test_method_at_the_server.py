@@ -1,18 +1,23 @@
 """The server asks the method: what each client receives, how long an upload is, what becomes of the uploads."""
 
+import logging
 from pathlib import Path
 
 import numpy as np
 import pytest
-from flwr.app import Message
+from flwr.app import Context, Message, RecordDict
 
+from client.client_app import app
 from pfedgp_core.errors import ConfigError, RunFailedError
 from pfedgp_core.methods.make import make_method, require_onboards
 from pfedgp_core.wire.names import OK, STATUS, TRAIN
 from server.downloads import Downloads
-from tests.federation_run import SMALL, Run, federate, resume
+from server.server_app import serve
+from tests.fakegrid import FakeGrid
+from tests.federation_run import SMALL, Run, federate, resume, start
 from tests.killed import at_message, killed
 from tests.own_method import DOWNLOAD, STATE, UPLOAD, Ledger
+from tests.own_sites import OWN, OwnGrid, archive, rows_of
 from tests.uninterrupted import MODES, same, without_pictures
 from tests.wire_parts import put_vector, vector_of
 
@@ -127,6 +132,22 @@ class Shifted(Ledger):
         return state
 
 
+class Growing(Ledger):
+    """Its state does not keep its length."""
+
+    name = "growing"
+
+    def step(self, state, uploads):
+        """Add a value."""
+        return np.append(state, np.float32(1))
+
+
+def test_a_step_that_changes_the_state_s_length_ends_the_run_with_a_sentence(tmp_path: Path) -> None:
+    settings = LEDGER.replace(method="tests.server.test_method_at_the_server:Growing")
+    with pytest.raises(RunFailedError, match=r"made float32 \[8\] of a state of float32 \[7\]: it must keep"):
+        federate(settings, tmp_path / "run")
+
+
 class Careless(Ledger):
     """Says that its uploads are updates of its downloads, which are longer."""
 
@@ -150,7 +171,23 @@ def test_a_method_that_is_not_there_is_found_before_there_is_a_folder(tmp_path: 
     assert not (tmp_path / "run").exists()
 
 
-def test_a_model_that_gives_a_newcomer_no_classifier_is_not_published() -> None:
+def test_a_run_s_model_that_gives_a_newcomer_no_classifier_is_not_published(tmp_path: Path) -> None:
+    run, grid = federate(SMALL.replace(method="fedavg", rounds=1), tmp_path / "run"), FakeGrid(app, 2)
+    config = {"publish": str(run.path / "best"), "out": str(tmp_path / "published")}
+    with pytest.raises(ConfigError, match="method = 'fedavg', whose classifiers need training at each site"):
+        serve(grid, Context(1, 1, {}, RecordDict(), dict(config)), grid.engine)
+
+
+def test_the_end_of_a_run_says_that_sites_keep_no_classifier(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "pfedgp")
+    sites = {name: archive(tmp_path / f"{name}.npz", rows_of(0, 1, part=i)) for i, name in enumerate("ab")}
+    settings = OWN.replace(method="fedavg", personalise=True, min_clients=2, clients_per_round=2, rounds=1)
+    run = start(OwnGrid(sites), settings, tmp_path / "run")
+    assert not (run.path / "onboarded.json").exists()
+    assert "the sites keep no classifier: method fedavg trains at each site" in caplog.text
+
+
+def test_a_model_that_gives_a_newcomer_no_classifier_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"method = 'fedper', whose classifiers need training at each site, .*pfedgp"):
         require_onboards(SMALL.replace(method="fedper"))
 
