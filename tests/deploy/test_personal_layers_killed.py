@@ -18,7 +18,7 @@ ROUNDS, VICTIM = 8, WARDS[0]
 OPTIONS = [
     *("--method", "fedper", "--rounds", str(ROUNDS), "--clients-per-round", "3", "--seed", "8"),
     *("--set", "min-clients=3", "--set", "evaluate-every=2", "--set", "local-steps=2"),
-    *("--set", "on-failure=stop", "--set", "round-timeout=40"),
+    *("--set", "on-failure=stop", "--set", "round-timeout=60"),
 ]
 
 
