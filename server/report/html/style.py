@@ -46,22 +46,22 @@ svg {{ display: block; width: 100%; height: auto; }}
 table {{ border-collapse: collapse; width: 100%; font-size: .875rem; font-variant-numeric: tabular-nums; }}
 caption {{ text-align: left; padding: .5rem .7rem; }}
 caption span {{ display: inline-block; position: sticky; left: .7rem; max-width: calc(100vw - 4rem); }}
-th, td {{ padding: .3rem .7rem; text-align: right; white-space: nowrap; border-top: 1px solid var(--grid); }}
+th, td {{ padding: .3rem .55rem; text-align: right; white-space: nowrap; border-top: 1px solid var(--grid); }}
 tbody th {{ text-align: left; font-weight: 600; background: var(--surface); }}
 tbody th, thead th:first-child {{ position: sticky; left: 0; }}
 .words {{ text-align: left; white-space: normal; min-width: 7rem; max-width: 22rem; }}
 td.long {{ min-width: 13rem; }}
-thead th {{ background: var(--panel); vertical-align: bottom; }}
+thead th {{ background: var(--panel); vertical-align: bottom; white-space: normal; overflow-wrap: normal; }}
 thead th:first-child {{ text-align: left; }}
-th button {{ all: unset; cursor: pointer; font-weight: 600; white-space: nowrap; border-radius: 3px; }}
-th button::after {{ content: " \\2195"; color: var(--muted); }}
-th[aria-sort="ascending"] button::after {{ content: " \\2191"; color: var(--accent); }}
-th[aria-sort="descending"] button::after {{ content: " \\2193"; color: var(--accent); }}
+th button {{ all: unset; cursor: pointer; font-weight: 600; border-radius: 3px; }}
+th button::after {{ content: "\\00a0\\2195"; color: var(--muted); }}
+th[aria-sort="ascending"] button::after {{ content: "\\00a0\\2191"; color: var(--accent); }}
+th[aria-sort="descending"] button::after {{ content: "\\00a0\\2193"; color: var(--accent); }}
 td.changed {{ font-weight: 600; }}
 .pairs .frame {{ width: fit-content; }}
 .pairs td, .pairs thead th {{ text-align: left; white-space: normal; }}
 .pairs tbody th {{ white-space: normal; min-width: 8rem; }}
-.confusion thead th:not(:first-child, :last-child) {{ text-align: center; }}
+.confusion thead th:not(:first-child) {{ text-align: center; }}
 .confusion td {{ text-align: center; min-width: 2.6rem; }}
 .confusion td.accent {{ background: color-mix(in srgb, var(--accent) var(--share), transparent); }}
 .confusion td.warn {{ background: color-mix(in srgb, var(--warn) var(--share), transparent); }}
