@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pfedgp.commands.deploy_local as deployment
-from pfedgp.local.processes import START_TIMEOUT, LocalFlower, _is_open
+from pfedgp.local.deployment import deploy_local
+from pfedgp.local.processes import START_TIMEOUT, LocalFlower
+from pfedgp.operator.addresses import is_open
 from pfedgp.processes.flower import flower_program, free_ports
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import PFedGPError, RunFailedError
@@ -29,7 +30,7 @@ class HttpFlower(LocalFlower):
             "--disable-runtime-dependency-installation",
         )
         deadline = time.monotonic() + START_TIMEOUT
-        while not _is_open(self.port):
+        while not is_open("127.0.0.1", self.port):
             self.check("superlink")
             if time.monotonic() > deadline:
                 raise RunFailedError(f"The SuperLink did not start: {self.tail('superlink')}")
@@ -50,10 +51,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="folder of the artefacts")
     out = parser.parse_args().out
-    deployment.LocalFlower = HttpFlower  # type: ignore[misc]
     settings = Settings(clients=2, clients_per_round=2, classes_per_client=5, rounds=2)
     try:
-        deployment.deploy_local(settings, out, print)
+        deploy_local(settings, out, print, processes=HttpFlower)
     except PFedGPError as error:
         print(error, file=sys.stderr)
         return 1

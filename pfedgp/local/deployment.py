@@ -21,6 +21,7 @@ def deploy_local(
     route: Callable[[int], int] = lambda port: port,
     *,
     stock: bool = False,
+    processes: type[LocalFlower] = LocalFlower,
 ) -> dict[str, Any]:
     """Run a federation in processes of its own: SuperLink, a client for each site, and the app as a Flower bundle.
 
@@ -38,6 +39,8 @@ def deploy_local(
         Takes the SuperLink's fleet port and returns the one that the sites are told, for a proxy between them.
     stock : bool
         Run Flower's own SuperNodes, unchanged: several seconds more a round.
+    processes : type of LocalFlower
+        Starts Flower's programs.
 
     Returns
     -------
@@ -52,7 +55,7 @@ def deploy_local(
     with interrupted(), tempfile.TemporaryDirectory(prefix="pfedgp-") as temporary:
         folder = Path(temporary)
         write_app(folder / "pfedgp", settings, out)
-        with LocalFlower(folder) as flower:
+        with processes(folder) as flower:
             flower.start_superlink()
             port = route(flower.fleet_port)
             for index in range(settings.clients):

@@ -8,7 +8,9 @@ from types import ModuleType
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "flower_next.py"
+from pfedgp_core.errors import RunFailedError
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
 # A program in the place of a federation: it leaves the summary in its second argument, and ends with its first.
 PROGRAM = """
 import pathlib, sys
@@ -20,14 +22,18 @@ sys.exit(code if code.isalpha() else int(code))
 """
 
 
-@pytest.fixture(scope="module")
-def script() -> ModuleType:
-    specification = importlib.util.spec_from_file_location("flower_next", SCRIPT)
+def load(name: str) -> ModuleType:
+    specification = importlib.util.spec_from_file_location(name, SCRIPTS / f"{name}.py")
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    return load("flower_next")
 
 
 def said(script: ModuleType, folder: Path, code: str, summary: dict[str, object] | None) -> tuple[bool, str]:
@@ -72,3 +78,25 @@ def test_the_environment_sees_its_own_packages_first(script: ModuleType, python:
 
 def test_the_environment_takes_all_else_from_here(script: ModuleType, python: Path) -> None:
     assert script.run([str(python), "-c", "import pfedgp_core, numpy; print('both')"]).stdout == "both\n"
+
+
+def test_the_deployment_is_of_flowers_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script, used = load("flower_next_deployment"), dict[str, object]()
+    monkeypatch.setattr(script, "deploy_local", lambda settings, out, show, **options: used.update(options))
+    monkeypatch.setattr(sys, "argv", ["", "--out", str(tmp_path)])
+    script.main()
+    assert used == {"processes": script.HttpFlower}
+
+
+def test_the_deployment_says_why_it_does_not_work(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = load("flower_next_deployment")
+
+    def fails(*_: object, **__: object) -> None:
+        raise RunFailedError("No site came.")
+
+    monkeypatch.setattr(script, "deploy_local", fails)
+    monkeypatch.setattr(sys, "argv", ["", "--out", str(tmp_path)])
+    script.main()
+    assert capsys.readouterr().err == "No site came.\n"
