@@ -1,4 +1,4 @@
-"""docs/modules.md lists every module with the first line of its docstring."""
+"""docs/modules.md lists every module with the first line of its docstring; no file is long."""
 
 import importlib.util
 from pathlib import Path
@@ -24,3 +24,12 @@ def test_every_module_says_what_it_is_about(path: Path) -> None:
     # Flower's command line executes these two, so they stay empty.
     empty = path.parent.parent == ROOT and path.parent.name in ("client", "server") and path.name == "__init__.py"
     assert empty != bool(make_modules.first_line(path))
+
+
+def test_no_file_is_longer_than_300_lines() -> None:
+    folders = (*make_modules.PACKAGES, "docs", "experiments", "scripts", "tests")
+    lengths = {
+        path: len(path.read_text(encoding="utf-8").splitlines()) for f in folders for path in (ROOT / f).rglob("*.py")
+    }
+    assert len(lengths) > 300
+    assert {str(path.relative_to(ROOT)): n for path, n in lengths.items() if n > 300} == {}
