@@ -206,7 +206,8 @@ def _dispatch(argv: list[str]) -> int:
         )
         module = importlib.import_module(verb.module)
         module.add_arguments(parser)
-        return module.main(parser.parse_args(argv[1:]))
+        code: int = module.main(parser.parse_args(argv[1:]))
+        return code
 
     if argv and not argv[0].startswith("-"):
         near = difflib.get_close_matches(argv[0], VERBS, n=1)

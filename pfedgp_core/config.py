@@ -268,7 +268,7 @@ def _float(value: int) -> float:
         return math.inf  # out of every range
 
 
-def flat_fields() -> dict[str, dataclasses.Field]:
+def flat_fields() -> dict[str, dataclasses.Field[Any]]:
     """Declarations of all settings by flat key, in order."""
     flat = {kebab(f.name): f for f in fields(Settings) if f.name not in GROUPS}
     return flat | {f"gp.{kebab(f.name)}": f for f in fields(GPSettings)} | method_fields()

@@ -12,7 +12,7 @@ from pfedgp_core.setting import Value, check, default_of
 __all__ = ["MethodSettings", "method_fields"]
 
 
-def method_fields() -> dict[str, dataclasses.Field]:
+def method_fields() -> dict[str, dataclasses.Field[Any]]:
     """Declarations of all registered methods' own settings, by full key, in the order of the registry."""
     return {f"{name}.{key}": f for name, method in METHODS.items() for key, f in method.settings.items()}
 

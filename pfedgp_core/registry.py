@@ -70,7 +70,7 @@ class MethodEntry(Entry):
 
     tasks: tuple[str, ...] = ("classification",)
     gaussian: bool = False
-    settings: dict[str, Field] = field(default_factory=dict)
+    settings: dict[str, Field[Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -26,14 +26,14 @@ def kebab(name: str) -> str:
     return name.replace("_", "-")
 
 
-def default_of(f: dataclasses.Field) -> Value:
+def default_of(f: dataclasses.Field[Any]) -> Value:
     """The default of a field that `setting` declared."""
     default = f.default
     assert isinstance(default, int | float | str | bool)  # `setting` gives every field one
     return default
 
 
-def check(key: str, value: Any, f: dataclasses.Field) -> None:
+def check(key: str, value: Any, f: dataclasses.Field[Any]) -> None:
     """Raise ConfigError for a value of the wrong type, out of range, or not among the choices."""
     kind = type(default_of(f))
     if type(value) is not kind:

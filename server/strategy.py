@@ -3,6 +3,7 @@
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
@@ -22,7 +23,14 @@ from server.clients.roster import Client, Roster
 from server.downloads import Downloads
 from server.exchanged import Asked, Evaluation, Training
 from server.flower.messages import pack_vector, request, unpack_vector
-from server.flower.reply_checks import Accepted, Checked, read_evaluate_reply, read_riding_evaluation, read_train_reply
+from server.flower.reply_checks import (
+    Accepted,
+    Checked,
+    Reply,
+    read_evaluate_reply,
+    read_riding_evaluation,
+    read_train_reply,
+)
 
 __all__ = ["WITH_UPDATE", "MethodStrategy"]
 
@@ -199,7 +207,7 @@ class MethodStrategy(Strategy):
             if accepted.vector is not None
         ]
 
-    def _tell_roster(self, checked: Checked) -> None:
+    def _tell_roster(self, checked: Checked[Any]) -> None:
         """Let the roster know who answered as it should, who did not, and who did not at all."""
         for name in checked.accepted:
             self.roster.answering.succeeded(name)
@@ -217,12 +225,12 @@ class MethodStrategy(Strategy):
         return Asked(client, message, packed.vector)
 
     def _check(
-        self, replies: Iterable[Message], asked: list[Asked], read: Callable[[Message, Client], Accepted]
-    ) -> Checked:
+        self, replies: Iterable[Message], asked: list[Asked], read: Callable[[Message, Client], Accepted[Reply]]
+    ) -> Checked[Reply]:
         """Sort replies into usable and failed ones; whoever was asked and did not answer has failed."""
         # By the request's id, because an error reply that the SuperLink makes does not carry the client's node id.
         answers = {reply.metadata.reply_to_message_id: reply for reply in replies}
-        checked: Checked = Checked()
+        checked: Checked[Reply] = Checked()
         for client, message, _ in asked:
             reply = answers.get(message.metadata.message_id)
             try:

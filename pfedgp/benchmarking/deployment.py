@@ -77,7 +77,10 @@ def measure(case: DeployedCase, rounds: int, idle_seconds: float = IDLE_SECONDS)
     with tempfile.TemporaryDirectory(prefix="pfedgp-bench-") as name, ExitStack() as stack:
         bench = _Deployment(Path(name), case, stack)
         server, sites = bench.server(), bench.sites()
-        trees = {"server": lambda: below(server), "sites": lambda: [p for site in sites for p in below(site)]}
+        trees: dict[str, Callable[[], list[int]]] = {
+            "server": lambda: below(server),
+            "sites": lambda: [p for site in sites for p in below(site)],
+        }
         before = {who: cpu_seconds_of(tree()) for who, tree in trees.items()}
         time.sleep(idle_seconds)
         idle = {who: (cpu_seconds_of(tree()) - before[who]) / idle_seconds for who, tree in trees.items()}

@@ -172,7 +172,10 @@ class Agent(threading.Thread):
 
         identity = (TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id)
         try:
-            return self._worker.call((message, context, identity), time_left(message), heartbeat)
+            answer: tuple[Message, Context] = self._worker.call(
+                (message, context, identity), time_left(message), heartbeat
+            )
+            return answer
         except (WorkerDied, WorkerUnusable) as error:
             self._report("problem", text=f"The worker died: {error}; it is started again.")
             return _error(message, ErrorCode.CLIENT_APP_CRASHED, "worker died"), context

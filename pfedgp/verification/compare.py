@@ -132,7 +132,7 @@ def _allowed(check: Assert, leaf: _Leaf, float32: bool, draws: int | None) -> fl
         raise NotUnderstood("the assert has neither atol, rtol nor rule")
     if not all(_is_number(t) and math.isfinite(t) and t >= 0 for t in given):
         raise NotUnderstood(f"the tolerance {given} is no number from 0 on")
-    return float(options.get("atol") or 0.0) + float(options.get("rtol") or 0.0) * abs(leaf.expected)
+    return float(options.get("atol") or 0.0) + float(options.get("rtol") or 0.0) * float(abs(leaf.expected))
 
 
 def _plain(value: Any) -> Any:

@@ -102,7 +102,8 @@ def _star_variance(q: Question) -> Tensor:
 def _negative(q: Question) -> Tensor:
     mu, v = q.node.star
     sign = 1.0 if ">" in q.head else -1.0
-    return torch.special.ndtr(sign * mu / v.sqrt()).mean(0)
+    shares: Tensor = torch.special.ndtr(sign * mu / v.sqrt()).mean(0)
+    return shares
 
 
 def _right(q: Question) -> bool:

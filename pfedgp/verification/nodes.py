@@ -155,7 +155,8 @@ class SampledNode:
         return mixed(self.model.inducing_posterior(block) for block in self._blocks(len(self.problem.inducing)))
 
     def _blocks(self, size: int) -> tuple[Tensor, ...]:
-        return self.omega.split(max(1, 2**23 // size**2))
+        blocks: tuple[Tensor, ...] = self.omega.split(max(1, 2**23 // size**2))
+        return blocks
 
 
 def mixed(parts: Iterator[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:

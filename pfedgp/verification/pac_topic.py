@@ -22,7 +22,8 @@ def _inverse(q: Question) -> tuple[np.ndarray, np.ndarray]:
 
 def _gap(q: Question) -> np.ndarray:
     risks, p_max = _inverse(q)
-    return p_max - risks
+    gaps: np.ndarray = p_max - risks
+    return gaps
 
 
 def _form(q: Question) -> str:

@@ -1,5 +1,6 @@
 """Rules for partitions: fractions, counts, and the properties of the product's own partitions."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def _check_setting(listed: list[str], setting: dict[str, Any], seed: int) -> dic
                 return False
         return True
 
-    checks = {
+    checks: dict[str, Callable[[], bool]] = {
         "distinct classes": lambda: all(len(set(own)) == k for own in partition.classes),
         "each class held by": lambda: (
             set(holders) == {clients * k // classes} and setting.get("clients_per_class", holders[0]) == holders[0]

@@ -51,7 +51,8 @@ class _Regression:
     def latent(self) -> tuple[Tensor, Tensor]:
         """Mean [n] and covariance [n, n] of the training latents: omega = 1 / s^2, kappa = y / s^2."""
         if self.fitc:
-            return self.model.posterior()
+            moments: tuple[Tensor, Tensor] = self.model.posterior()
+            return moments
         precision = torch.ones_like(self.y) / self.noise
         mean, covariance = dense.posterior(self.kernel.gram(self.X, self.tau), precision[None], self.y * precision)
         return mean[0], covariance[0]
@@ -60,7 +61,8 @@ class _Regression:
         """Mean [M] and covariance [M, M] of the inducing latents."""
         if not self.fitc:
             raise NotUnderstood("the case has no inducing inputs 'Xbar'")
-        return self.model.inducing_posterior()
+        moments: tuple[Tensor, Tensor] = self.model.inducing_posterior()
+        return moments
 
     def gradient(self, names: list[str]) -> list[float]:
         """Derivatives of log p(y) by the logarithms of the named parameters."""

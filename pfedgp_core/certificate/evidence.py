@@ -214,4 +214,5 @@ def _standard_error(values: Tensor) -> float:
 def chain_blocks(omega: Tensor) -> tuple[Tensor, ...]:
     """Split omega [C, n] by chains, as float64, so that one [c, n, n] tensor stays within 128 MB."""
     omega = omega.detach().double()
-    return omega.split(max(1, CHUNK_ELEMENTS // omega.shape[1] ** 2))
+    blocks: tuple[Tensor, ...] = omega.split(max(1, CHUNK_ELEMENTS // omega.shape[1] ** 2))
+    return blocks

@@ -175,7 +175,8 @@ def gibbs_errors(covariance: Tensor, omega: Tensor, kappa: Tensor) -> Tensor:
     mixture, without sampling. It speaks about the training latents, as the KL does.
     """
     mean, variance = latent_marginals(covariance, omega, kappa)
-    return torch.special.ndtr(-2 * kappa.double() * mean / variance.clamp_min(1e-300).sqrt())
+    risks: Tensor = torch.special.ndtr(-2 * kappa.double() * mean / variance.clamp_min(1e-300).sqrt())
+    return risks
 
 
 def mixture_kl(covariance: Tensor, omega: Tensor, kappa: Tensor, stream: Stream, draws: int = 10) -> MixtureKL:

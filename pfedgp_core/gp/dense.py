@@ -89,7 +89,8 @@ def predictive(K: Tensor, K_star: Tensor, k_star_star: Tensor, omega: Tensor, ka
     mu, v : Tensor [C, T]
     """
     if torch.is_grad_enabled() and (K.requires_grad or K_star.requires_grad or k_star_star.requires_grad):
-        return _Predictive.apply(K, K_star, k_star_star, omega, kappa)
+        moments: tuple[Tensor, Tensor] = _Predictive.apply(K, K_star, k_star_star, omega, kappa)
+        return moments
     n, T = K_star.shape
     per_chain = n * (n + T) * 2 * K.element_size()
     chunks = omega.split(max(1, CHUNK_BYTES // per_chain))
@@ -149,7 +150,8 @@ def log_marginal(K: Tensor, omega: Tensor, kappa: Tensor) -> Tensor:
     -------
     Tensor [C]
     """
-    return _LogMarginal.apply(K, omega, kappa)
+    value: Tensor = _LogMarginal.apply(K, omega, kappa)
+    return value
 
 
 class _LogMarginal(torch.autograd.Function):

@@ -227,4 +227,5 @@ def _blocks(A: Tensor, rows: int) -> Iterator[slice]:
 
 def _chain_chunks(omega: Tensor, M: int) -> tuple[Tensor, ...]:
     """Split the chains so that the M x M matrices of a chunk stay within CHUNK_BYTES."""
-    return omega.split(max(1, CHUNK_BYTES // (4 * max(M * M, 1) * omega.element_size())))
+    chunks: tuple[Tensor, ...] = omega.split(max(1, CHUNK_BYTES // (4 * max(M * M, 1) * omega.element_size())))
+    return chunks

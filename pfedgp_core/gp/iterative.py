@@ -106,7 +106,8 @@ class IterativeNode:
 
     def log_marginal(self, K: Tensor, omega: Tensor, kappa: Tensor) -> Tensor:
         """As `dense.log_marginal`, [C], with the log determinant at the chains' mean omega."""
-        return _LogMarginal.apply(K, omega, kappa, self)
+        value: Tensor = _LogMarginal.apply(K, omega, kappa, self)
+        return value
 
 
 class _Mean(torch.autograd.Function):

@@ -18,12 +18,14 @@ __all__ = ["exact_in_products", "rbf_cross", "rbf_gram"]
 
 def rbf_cross(X: Tensor, Y: Tensor, output_scale: float | Tensor) -> Tensor:
     """S exp(-|x_i - y_j|^2 / 2), [n, m], of rows X [n, d] and Y [m, d]; once differentiable."""
-    return _Cross.apply(X, Y, output_scale)
+    matrix: Tensor = _Cross.apply(X, Y, output_scale)
+    return matrix
 
 
 def rbf_gram(X: Tensor, output_scale: float | Tensor, jitter: float) -> Tensor:
     """The same of X with itself, plus jitter I: symmetric to the bit, its diagonal exactly S + jitter, [n, n]."""
-    return _Gram.apply(X, output_scale, jitter)
+    matrix: Tensor = _Gram.apply(X, output_scale, jitter)
+    return matrix
 
 
 class _Cross(torch.autograd.Function):

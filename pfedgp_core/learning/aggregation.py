@@ -127,7 +127,8 @@ def _normalised(weights: Sequence[float] | None, n: int) -> np.ndarray:
         )
     # Dividing by the largest first keeps the sum finite.
     array = array / array.max()
-    return array / array.sum()
+    shares: np.ndarray = array / array.sum()
+    return shares
 
 
 def update_norms(sent: np.ndarray, vectors: Sequence[np.ndarray]) -> np.ndarray:

@@ -8,7 +8,7 @@ __all__ = ["BASELINE_RMSE", "baseline_root_mean_squared_error"]
 
 def baseline_root_mean_squared_error(sums: RegressionSums) -> float:
     """Return sqrt(mean of (y - m)^2), with the mean m of the client's training targets."""
-    return (sums.baseline_square / sums.n) ** 0.5
+    return float((sums.baseline_square / sums.n) ** 0.5)
 
 
 BASELINE_RMSE = Metric(

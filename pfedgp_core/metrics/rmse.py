@@ -8,7 +8,7 @@ __all__ = ["RMSE", "root_mean_squared_error"]
 
 def root_mean_squared_error(sums: RegressionSums) -> float:
     """Return sqrt(mean of (y - mean)^2)."""
-    return (sums.squared_error / sums.n) ** 0.5
+    return float((sums.squared_error / sums.n) ** 0.5)
 
 
 RMSE = Metric(

@@ -8,7 +8,7 @@ __all__ = ["STANDARD_RMSE", "standard_root_mean_squared_error"]
 
 def standard_root_mean_squared_error(sums: RegressionSums) -> float:
     """Return sqrt(mean of (y - mean)^2 / s^2), with the deviation s of the client's training targets."""
-    return (sums.standard_square / sums.n) ** 0.5
+    return float((sums.standard_square / sums.n) ** 0.5)
 
 
 STANDARD_RMSE = Metric(

@@ -32,7 +32,8 @@ def temperature_scale(probabilities: ArrayLike, temperature: float) -> np.ndarra
     with np.errstate(divide="ignore"):
         scaled = np.log(p) / temperature
     powers = np.exp(scaled - scaled.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
+    tempered: np.ndarray = powers / powers.sum(axis=1, keepdims=True)
+    return tempered
 
 
 def best_temperature(

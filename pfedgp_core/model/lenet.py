@@ -52,4 +52,5 @@ class LeNet(nn.Module):
         # The ReLU after the maximum gives the same numbers as before it, on a quarter of the values.
         hidden = torch.relu(nn.functional.max_pool2d(hidden, 2))
         hidden = torch.relu(nn.functional.max_pool2d(self.conv2(hidden), 2))
-        return self.linear2(torch.relu(self.linear1(hidden.flatten(1))))
+        features: Tensor = self.linear2(torch.relu(self.linear1(hidden.flatten(1))))
+        return features

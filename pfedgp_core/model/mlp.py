@@ -28,4 +28,5 @@ class MLP(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         """Shapes: [N, *input_shape] -> [N, feature_dim]."""
         hidden = torch.relu(self.linear1(inputs.flatten(1)))
-        return self.linear3(torch.relu(self.linear2(hidden)))
+        features: Tensor = self.linear3(torch.relu(self.linear2(hidden)))
+        return features

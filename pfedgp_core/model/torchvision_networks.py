@@ -53,7 +53,8 @@ def resnet18(input_shape: tuple[int, ...], _feature_dim: int = FEATURE_DIM) -> n
     blocks = [module for module in network.modules() if isinstance(module, BasicBlock)]
     shortcuts = [block.downsample[0] for block in blocks if block.downsample is not None]
     _initialise(network, linear=shortcuts, branch_ends=[block.conv2 for block in blocks])
-    return network
+    made: nn.Module = network
+    return made
 
 
 def mobilenetv2(input_shape: tuple[int, ...], _feature_dim: int = FEATURE_DIM) -> nn.Module:
@@ -76,7 +77,8 @@ def mobilenetv2(input_shape: tuple[int, ...], _feature_dim: int = FEATURE_DIM) -
         linear=[block.conv[-2] for block in blocks],  # the projection, after which no ReLU follows
         branch_ends=[block.conv[-2] for block in blocks if block.use_res_connect],
     )
-    return network
+    made: nn.Module = network
+    return made
 
 
 def _initialise(network: nn.Module, linear: Iterable[nn.Module], branch_ends: Iterable[nn.Module]) -> None:

@@ -80,7 +80,8 @@ def _repair(A: Tensor, ok: Tensor, counters: Counter[str]) -> Tensor:
     counters["cholesky_jitter"] += _count(jitter > 0)
     shift = torch.zeros(failed.shape, dtype=A.dtype, device=A.device).masked_scatter(failed, jitter)
     L, _ = torch.linalg.cholesky_ex(A + torch.diag_embed(shift[..., None].expand(A.shape[:-1])))
-    return L.to(dtype)
+    factor: Tensor = L.to(dtype)
+    return factor
 
 
 def _search(A: Tensor, jitters: tuple[float, ...]) -> tuple[Tensor, Tensor]:

@@ -54,7 +54,8 @@ def log_sigmoid_expectation(mu: Tensor, v: Tensor, n: int = 32) -> tuple[Tensor,
         Two tensors of the shape of mu, once differentiable in mu and v. The gradient is that of the rule itself; it is
         computed in the forward pass, so that no [..., n] tensor outlives it.
     """
-    return _LogSigmoidExpectation.apply(mu, v.clamp_min(_SMALLEST_VARIANCE), n)
+    both: tuple[Tensor, Tensor] = _LogSigmoidExpectation.apply(mu, v.clamp_min(_SMALLEST_VARIANCE), n)
+    return both
 
 
 def expected_log_sigmoid(mu: Tensor, v: Tensor, n: int = 32) -> tuple[Tensor, Tensor]:

@@ -225,12 +225,14 @@ class PersonalClassifier:
 
     def predict(self, features: ArrayLike | Tensor) -> np.ndarray:
         """Most probable class label of every row, [T]; ties go to the lower column."""
-        return self.classes_[self.predict_log_proba(features).argmax(axis=1)]
+        predicted: np.ndarray = self.classes_[self.predict_log_proba(features).argmax(axis=1)]
+        return predicted
 
     def _batches(self, features: ArrayLike | Tensor) -> Sequence[Tensor]:
         if not hasattr(self, "tree_"):
             raise DataError("The classifier has no training data yet: call fit first.")
-        return self._checked(features).split(ROWS)
+        blocks: Sequence[Tensor] = self._checked(features).split(ROWS)
+        return blocks
 
     def _cached(self) -> list[CachedNode]:
         if len(self._caches) < len(self.nodes_):
@@ -271,4 +273,5 @@ def _as_numpy(labels: ArrayLike | Tensor) -> np.ndarray:
 
 def _normalised(log_probabilities: np.ndarray) -> np.ndarray:
     probabilities = np.exp(log_probabilities)
-    return probabilities / probabilities.sum(axis=1, keepdims=True)
+    normalised: np.ndarray = probabilities / probabilities.sum(axis=1, keepdims=True)
+    return normalised

@@ -19,7 +19,8 @@ def tree_classes(labels: Tensor, inducing: Tensor | None, settings: Settings) ->
     """Class ids of a client's tree, ascending: its own, or with ``classes = "all"`` every class of the federation."""
     if settings.classes == "all" and inducing is not None:
         return list(range(len(inducing)))
-    return labels.unique().tolist()
+    own: list[int] = labels.unique().tolist()
+    return own
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,8 @@ def two_means(points: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     gain = (sums**2).sum(1) * (1 / sizes + 1 / (k - sizes))
     if gain.max() <= 1e-12 * max(1.0, (points**2).sum()):
         return np.arange(k) < (k + 1) // 2
-    return masks[int(gain.argmax())] > 0
+    best: np.ndarray = masks[int(gain.argmax())] > 0
+    return best
 
 
 @cache

@@ -13,7 +13,7 @@ import httpx
 from flwr.app import Error, Message
 from flwr.app.message import make_message
 from flwr.common.constant import ErrorCode
-from flwr.common.serde import metadata_from_proto
+from flwr.common.serde import metadata_from_proto  # type: ignore[attr-defined]
 from flwr.proto.message_pb2 import ConfirmMessageReceivedRequest
 from flwr.proto.runtime_pb2 import PullAppMessagesRequest
 from flwr.supercore.inflatable.inflatable_object import iterate_object_tree

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from flwr.app import ConfigRecord, Error, Message
@@ -148,7 +148,7 @@ def read_onboard_reply(message: Message, model: TrainedModel) -> OnboardReply:
         return OnboardReply.from_wire(*_records(message), model)
 
 
-def _records(message: Message) -> tuple[dict, dict]:
+def _records(message: Message) -> tuple[dict[str, Any], dict[str, Any]]:
     return unpack(_fields(message))
 
 

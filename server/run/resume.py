@@ -117,7 +117,7 @@ def refuse_changes(given: Mapping[str, Any], own: Settings, path: Path) -> None:
 
 def _is_complete(path: Path) -> bool:
     try:
-        return json.loads((path / "summary.json").read_text(encoding="utf-8")).get("status") == "completed"
+        return bool(json.loads((path / "summary.json").read_text(encoding="utf-8")).get("status") == "completed")
     except (OSError, ValueError, AttributeError):
         return False
 
