@@ -35,8 +35,8 @@ def test_the_engine_gives_the_same_bits_as_one_process(tmp_path: Path, capfd: py
 
 @pytest.mark.slow
 def test_a_client_failure_leaves_its_traceback_beside_the_artefacts(tmp_path: Path) -> None:
-    settings = PATIENT.replace(dataset="no-such-data")
-    with pytest.raises(RunFailedError, match=r"ConfigError.*clients\.log"):
+    settings = PATIENT.replace(dataset="cifar10", data_root="no-such-data")
+    with pytest.raises(RunFailedError, match=r"DataError.*clients\.log"):
         run_simulation(settings, tmp_path / "run", workers=1)
     assert "no-such-data" in (tmp_path / "run" / "clients.log").read_text()
     assert Run(tmp_path / "run").summary["status"] == "failed"
