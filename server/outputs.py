@@ -3,10 +3,12 @@
 from collections.abc import Mapping, MutableMapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pfedgp_core.errors import ConfigError
-from server.report.reporters import Guarded, Reporter
+
+if TYPE_CHECKING:
+    from server.report.reporters import Reporter
 
 __all__ = ["Outputs", "take_path"]
 
@@ -77,12 +79,13 @@ class Outputs:
         if self.prometheus and _path(self.prometheus).is_dir():
             raise ConfigError(f"prometheus = {self.prometheus!r} is a folder: give the name of a file in it.")
 
-    def reporters(self) -> list[Reporter]:
+    def reporters(self) -> "list[Reporter]":
         """Return who listens to the run. The console is last, so that the path of the run is its last line."""
         # Here and not above: the command line reads these choices before it needs any of this.
         from server.report.console import ConsoleReporter
         from server.report.html.writer import ReportWriter
         from server.report.prometheus import PrometheusFile
+        from server.report.reporters import Guarded
         from server.report.tensorboard import TensorBoardLog
 
         listeners: list[Reporter] = [Guarded(ReportWriter(), "the HTML report")]

@@ -1,8 +1,8 @@
 """Peak memory of one piece of work in a process that goes on to others.
 
 Linux keeps the peak of a process's resident memory (``VmHWM``), and lets a process set that mark back to what it holds
-now (``/proc/self/clear_refs``). Where that is not permitted, the peak is that of the whole process so far, an upper
-bound.
+now (``/proc/self/clear_refs``); psutil knows neither of the two. Where that is not permitted, the peak is that of the
+whole process so far, an upper bound.
 """
 
 import ctypes

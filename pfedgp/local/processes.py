@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
+import psutil
+
 from pfedgp.operator.addresses import is_open
 from pfedgp.operator.app_bundle import app_files
 from pfedgp.processes.child import signal_group, start_child
@@ -81,12 +83,12 @@ class LocalFlower:
 
     def _left(self) -> list[int]:
         """Processes below those that were started here."""
-        homes = {f"FLWR_HOME={self._home(name)}".encode() for name in self.processes if not name.startswith("log-")}
+        homes = {str(self._home(name)) for name in self.processes if not name.startswith("log-")}
         found = []
-        for path in Path("/proc").glob("[0-9]*/environ"):
-            with suppress(OSError):
-                if homes.intersection(path.read_bytes().split(b"\0")):
-                    found.append(int(path.parent.name))
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, OSError):
+                if process.environ().get("FLWR_HOME") in homes:
+                    found.append(process.pid)
         return found
 
     def start_superlink(self) -> None:

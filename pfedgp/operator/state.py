@@ -170,13 +170,14 @@ class ServerState:
 
 def is_network_file_system(path: Path) -> str:
     """Return the kind of network file system that a folder lies on; empty on a local disk."""
-    best, kind = "", ""
+    import psutil  # for the few commands that ask
+
+    best = kind = ""
     try:
-        lines = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
+        mounts = psutil.disk_partitions(all=True)
+    except (psutil.Error, OSError):
         return ""
-    for line in lines:
-        point, name = line.split()[1:3]
-        if (str(path) + "/").startswith(point.rstrip("/") + "/") and len(point) > len(best):
-            best, kind = point, name
+    for mount in mounts:
+        if path.is_relative_to(mount.mountpoint) and len(mount.mountpoint) > len(best):
+            best, kind = mount.mountpoint, mount.fstype
     return kind if any(mark in kind for mark in _NETWORK) else ""

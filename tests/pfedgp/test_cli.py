@@ -27,7 +27,7 @@ def test_help_imports_nothing_heavy(argv: list[str]) -> None:
     assert done.stderr == ""
     code = "import sys; from pfedgp.cli import main\ntry: main(sys.argv[1:])\nexcept SystemExit: pass\n"
     heavy = python("-c", code + "print(*sys.modules, file=sys.stderr)", *argv).stderr.split()
-    assert not {"torch", "numpy", "flwr", "ray", "matplotlib"} & set(heavy)
+    assert not {"torch", "numpy", "flwr", "psutil", "ray", "matplotlib"} & set(heavy)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_mistakes_are_told_before_anything_slow_is_loaded(argv: list[str], tmp_p
     done = python("-c", code, *argv, XDG_STATE_HOME=str(tmp_path))
     assert done.returncode == 2
     assert done.stderr.startswith("pfedgp: ")
-    assert not {"torch", "flwr", "ray", "matplotlib", "sklearn"} & set(done.stdout.split())
+    assert not {"torch", "flwr", "psutil", "ray", "matplotlib", "sklearn"} & set(done.stdout.split())
 
 
 def test_the_operators_view_of_a_deployment_needs_no_torch() -> None:

@@ -35,3 +35,17 @@ def test_processes_are_known_by_name() -> None:
 
 def test_the_clock_of_this_machine_can_be_asked() -> None:
     assert linux.clock_is_synchronised() in (True, False, None)
+
+
+def test_a_process_listens_on_its_own_port() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        assert linux.listens(os.getpid(), server.getsockname()[1])
+
+
+def test_another_process_does_not_listen_there() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        assert not linux.listens(os.getppid(), server.getsockname()[1])
+
+
+def test_a_process_that_is_gone_may_have_listened() -> None:
+    assert linux.listens(2**22 + 1, 9092)
