@@ -50,5 +50,5 @@ MOUNTS = [Mount("/", "ext4"), Mount("/srv", "nfs4"), Mount("/srv/my disk", "xfs"
     [("/home/a", ""), ("/srv", "nfs4"), ("/srv/a", "nfs4"), ("/srv/my disk/a", ""), ("/srv2/a", "cifs"), ("/srv3", "")],
 )
 def test_a_network_file_system_is_named(monkeypatch: pytest.MonkeyPatch, path: str, kind: str) -> None:
-    monkeypatch.setattr("psutil.disk_partitions", lambda all: MOUNTS)
+    monkeypatch.setattr("psutil.disk_partitions", lambda **every: MOUNTS)
     assert is_network_file_system(Path(path)) == kind
