@@ -58,7 +58,7 @@ test-flower-next: $(STAMP)
 
 # Leaves .venv (gigabytes to load again) and out/ (results) alone.
 clean:
-	rm -rf .venv-next build dist *.egg-info *.fab .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv-next build dist *.egg-info *.fab .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 
 # The stamp is written last, so an installation that was cut off is done again.
