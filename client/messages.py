@@ -1,4 +1,4 @@
-"""Client side of the wire: requests in, replies out, and what becomes of an exception."""
+"""Client side of the wire: reading requests, packing replies, and turning exceptions into error replies."""
 
 import functools
 import json
@@ -121,7 +121,7 @@ def answers_errors(handler: Handler) -> Handler:
 
 
 def note_error(what: str, error: Exception, context: Context) -> str:
-    """Log an exception for the site, and return what of it may leave the site: its type."""
+    """Log an exception for the site, and return its type, which alone may leave the site."""
     if isinstance(error, PFedGPError):
         logger.warning("%s", error)  # a sentence for the site's operator
     logger.error("%s failed on node %s", what, context.node_id, exc_info=error)

@@ -1,4 +1,4 @@
-"""What this site did last, in a file under its state folder, for people and ``pfedgp doctor``; training never reads it.
+"""The last step of this site, in a file under its state folder, for people and ``pfedgp doctor``.
 
 A killed site loses nothing: its personal classifier is a function of the shared model, which comes with every request,
 and of the training part of its data, which the kept split decides. So this file is no state to resume from.

@@ -1,4 +1,4 @@
-"""Where a process computes: the device that its operator names, and what becomes of it when its memory is full."""
+"""The device on which a process computes, and a clear error when the memory of the device is full."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

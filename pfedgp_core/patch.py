@@ -1,4 +1,4 @@
-"""Patches of software that is not ours: what each is for, what it needs there, and what becomes of a run without it.
+"""Patches of other software: the purpose of each, what it needs there, and what happens without it.
 
 A newer version may rename what a patch takes hold of. So every patch can say that it has nothing to take hold of any
 more. Where safety hangs on it, nothing starts without it; any other is left out and named.

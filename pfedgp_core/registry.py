@@ -1,4 +1,4 @@
-"""What can be chosen by name, and where it lies: a new kernel, method or data set is one file and one line here.
+"""All names that settings can choose, and the code behind each: a new kernel or method is one file and one line here.
 
 Imports neither torch nor what it names, so that settings, help texts and the command line know every choice at once.
 """

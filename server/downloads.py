@@ -1,4 +1,4 @@
-"""What each client gets of the server's state, as its method says; one vector for several clients is packed once."""
+"""The vector for each client, as the method says; one vector for several clients is packed once."""
 
 import numpy as np
 from flwr.app import ArrayRecord

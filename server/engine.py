@@ -1,4 +1,4 @@
-"""What carries a run's messages: how many requests may be under way, and whether evaluations ride along."""
+"""Properties of the engine that carries a run's messages: requests at a time, and whether evaluations ride along."""
 
 from dataclasses import dataclass
 

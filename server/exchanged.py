@@ -1,4 +1,4 @@
-"""What came of an exchange with the clients: a round of training, an evaluation."""
+"""Results of an exchange with the clients: a round of training, an evaluation."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""How much failure a run takes: whether it goes on or ends when clients fail, and what it says then."""
+"""The failure policy: when failed clients end a run, and with which message."""
 
 import logging
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a run reports: the record of a round, the row of a client, the summary of the federation. Plain values only."""
+"""The results of a run as plain values: the record of a round, the row of a client, the summary."""
 
 import json
 from collections import Counter

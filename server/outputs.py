@@ -1,4 +1,4 @@
-"""Where a run's results go: the keys of the run config that are no settings, because they decide no result."""
+"""Destinations of a run's results: the keys of the run config that are no settings."""
 
 from collections.abc import Mapping, MutableMapping
 from dataclasses import asdict, dataclass, fields, replace

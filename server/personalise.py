@@ -1,4 +1,4 @@
-"""The end of a federation of sites with their own data: each makes its classifier from the best model, and keeps it."""
+"""The end of a federation of sites with own data: each site makes its classifier from the best model."""
 
 import logging
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a run leaves behind, in an order that no crash can spoil: record, checkpoint, best model, then the reporters."""
+"""The recorder writes a run in an order that no crash can damage: record, checkpoint, best model, then reporters."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The strategy: whom to ask in a round, and what to make of the replies. Arithmetic lives in pfedgp_core."""
+"""The strategy: which clients to ask in a round, and how to use their replies. Arithmetic is in pfedgp_core."""
 
 import logging
 from collections import deque
@@ -227,7 +227,7 @@ class MethodStrategy(Strategy):
     def _check(
         self, replies: Iterable[Message], asked: list[Asked], read: Callable[[Message, Client], Accepted[Reply]]
     ) -> Checked[Reply]:
-        """Sort replies into usable and failed ones; whoever was asked and did not answer has failed."""
+        """Sort replies into usable and failed ones; a client that was asked and did not answer has failed."""
         # By the request's id, because an error reply that the SuperLink makes does not carry the client's node id.
         answers = {reply.metadata.reply_to_message_id: reply for reply in replies}
         checked: Checked[Reply] = Checked()

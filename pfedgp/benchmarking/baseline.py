@@ -1,4 +1,4 @@
-"""The yardstick: one epoch of plain cross-entropy training of the same network on the same data, as in FedAvg."""
+"""The reference of the benchmark: one epoch of plain cross-entropy training, as in FedAvg."""
 
 import copy
 

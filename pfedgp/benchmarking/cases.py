@@ -1,4 +1,4 @@
-"""What is measured: the grid of cases, and how the command line selects from it.
+"""The grid of benchmark cases, and how the command line selects from it.
 
 Nothing here imports torch, so that a mistake in the command is found at once.
 """

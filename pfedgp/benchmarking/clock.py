@@ -1,4 +1,4 @@
-"""Timing that holds on a busy machine: CPU seconds, things to compare taken in turn, medians.
+"""Timing on a busy machine: CPU seconds, comparisons in turn, medians.
 
 CPU seconds leave out waiting, but not what neighbours do to caches, clock and shared cores; that changes within
 seconds. Two things measured right after one another suffer alike, so the ratio of such a pair is steadier than the

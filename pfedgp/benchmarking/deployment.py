@@ -1,4 +1,4 @@
-"""What a deployed round costs when clients have next to nothing to compute: seconds, CPU, memory.
+"""The costs of a deployed round with next to no computation: seconds, CPU, memory.
 
 Server and sites run on this machine, started by the product's own verbs, with TLS and authentication. Every round is
 followed by the evaluation of its model on all sites. Beside this program's sites runs Flower's own SuperNode, which

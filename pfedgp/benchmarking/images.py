@@ -1,4 +1,4 @@
-"""Colour images of 32 x 32 pixels in any number, from scikit-learn's 8 x 8 digits: no download, no two alike.
+"""Colour images of 32 x 32 pixels in any number, from scikit-learn's 8 x 8 digits, all different.
 
 Every image is a digit that was turned, scaled, shifted, coloured and covered with noise, just so much that the kernel
 matrix of a trained network has as long a spectrum as on CIFAR-10 (`warm_start.spectrum`): the cost of the iterative

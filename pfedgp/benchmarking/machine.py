@@ -1,4 +1,4 @@
-"""What the numbers were measured on: hardware, software, load. No names of hosts, users or folders."""
+"""The machine of a benchmark: hardware, software, load. No names of hosts, users or folders."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""Shared weights in the middle of a training run: random ones would give the GPs a kernel matrix that they never meet.
+"""Shared weights from the middle of a training run: random ones would give unrealistic kernel matrices.
 
 At initialisation all features of a network are nearly alike, the kernel matrix has a short spectrum, and iterative
 solvers look faster than they are. So the weights that are timed have been trained for some rounds.

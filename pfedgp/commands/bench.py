@@ -1,4 +1,4 @@
-"""``pfedgp bench``: what a client's update and evaluation cost; with ``--deploy``, what a deployed round costs."""
+"""``pfedgp bench``: the costs of a client's update and evaluation; with ``--deploy``, of a deployed round."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""``pfedgp check-data``: what a site's own data hold, and everything that keeps them from being used."""
+"""``pfedgp check-data``: the content of a site's own data, and everything that prevents their use."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``pfedgp client``: one site of a federation, from its own data to an answer to every request of the server."""
+"""``pfedgp client``: one site of a federation, which answers every request of the server."""
 
 import argparse
 import ipaddress

@@ -1,4 +1,4 @@
-"""``pfedgp doctor``: what keeps a site or a server from working, a line for each thing that was looked at."""
+"""``pfedgp doctor``: what prevents a site or a server from working, a line for each check."""
 
 import argparse
 import json

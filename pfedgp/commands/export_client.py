@@ -1,4 +1,4 @@
-"""``pfedgp export-client``: the data of a simulated client as files, to try onboarding on a client never seen."""
+"""``pfedgp export-client``: the data of a simulated client as files, to try onboarding with them."""
 
 import argparse
 import difflib

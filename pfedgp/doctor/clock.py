@@ -1,4 +1,4 @@
-"""By how much a clock differs from another one that only says whether it accepts a time.
+"""The difference from a clock that only says whether it accepts a time.
 
 Flower's server accepts a signed time that is less than 5 s ahead of its own clock and less than 305 s behind it, and
 refuses every other one without a reason. Shifting the time that is signed until it is accepted, and then looking for

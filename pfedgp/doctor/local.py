@@ -1,4 +1,4 @@
-"""What the doctor looks at on its own machine, on either side: versions, disk, state folder, device, data."""
+"""The doctor's checks of its own machine, on either side: versions, disk, state folder, device, data."""
 
 import json
 import os

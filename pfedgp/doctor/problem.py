@@ -1,4 +1,4 @@
-"""What the doctor finds: a problem is a sentence with its remedy, a check is one line of the report."""
+"""The doctor's findings: a problem is a sentence with its remedy, a check is one line of the report."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The HTTP proxy that gRPC takes from the environment, which often is why a site behind one cannot connect."""
+"""The HTTP proxy that gRPC takes from the environment, often the reason why a site cannot connect."""
 
 import base64
 import os

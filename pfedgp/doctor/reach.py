@@ -1,4 +1,4 @@
-"""From an address to a TCP connection, and where that ends: the name, the route, the firewall or the port."""
+"""The steps from an address to a TCP connection, and the one that fails: name, route, firewall or port."""
 
 import errno
 import socket

@@ -1,4 +1,4 @@
-"""A site's way to the server, step by step: address, key, port, TLS, clock, registration."""
+"""The steps of a site's way to the server: address, key, port, TLS, clock, registration."""
 
 from collections.abc import Iterator
 from functools import partial

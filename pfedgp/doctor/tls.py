@@ -1,4 +1,4 @@
-"""One TLS handshake as gRPC would make it, and where it ends: no TLS, another CA, the dates or the name."""
+"""A TLS handshake as gRPC makes it, and the reason of a failure: no TLS, another CA, the dates or the name."""
 
 import ssl
 from contextlib import suppress

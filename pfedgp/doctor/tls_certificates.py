@@ -1,4 +1,4 @@
-"""What a certificate says about itself: dates, whom it belongs to and who signed it."""
+"""The content of a certificate: dates, subject and issuer."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which server a command means: the one of a state folder on this machine, or one at an address."""
+"""The server that a command means: the one of a state folder on this machine, or one at an address."""
 
 import argparse
 from dataclasses import dataclass

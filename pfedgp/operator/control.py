@@ -1,4 +1,4 @@
-"""Flower's Control API, spoken in this process: sites, runs and their logs, without starting Flower's command line."""
+"""A client of Flower's Control API: sites, runs and their logs, without Flower's command line."""
 
 import re
 import ssl

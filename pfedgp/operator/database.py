@@ -1,4 +1,4 @@
-"""Flower's database on disk: it appears whole or not at all; a damaged one is recognised by the SuperLink's words."""
+"""Flower's database on disk: it appears complete, and a damaged one is recognised by the SuperLink's error."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Following a run: what the server app prints, as it comes, through lost connections, until the run's real end."""
+"""Following a run: printing the server app's output through lost connections until the run ends."""
 
 import json
 import queue

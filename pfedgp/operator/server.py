@@ -1,4 +1,4 @@
-"""What the operator of a server has chosen: folders, addresses, and what is kept on disk."""
+"""The choices of a server's operator: folders, addresses, and what is kept on disk."""
 
 from dataclasses import dataclass
 from pathlib import Path

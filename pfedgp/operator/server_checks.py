@@ -1,4 +1,4 @@
-"""What is looked at before the server starts: its certificates, its addresses, its folder."""
+"""Checks before the server starts: its certificates, its addresses, its folder."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

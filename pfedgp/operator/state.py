@@ -1,4 +1,4 @@
-"""The server's state folder: who runs on it, under which addresses, and where everything lies.
+"""The server's state folder: the running server, its addresses, and the places of all files.
 
 ``server.json``
     Process, addresses, certificates and versions of the server that runs, or ran last.

@@ -1,4 +1,4 @@
-"""The server of a deployment: Flower's SuperLink and SuperExec, in the form that survives a crash of either."""
+"""The server of a deployment: Flower's SuperLink and SuperExec, started so that a run survives a crash of either."""
 
 import os
 import threading

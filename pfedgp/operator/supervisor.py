@@ -1,4 +1,4 @@
-"""Keeps the server's processes running: starts them again when they die, and stops them in order."""
+"""The server's supervisor: starts its processes again when they die, and stops them in order."""
 
 import os
 import re

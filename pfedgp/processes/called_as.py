@@ -1,6 +1,6 @@
-"""Commands and folders as an operator knows them who calls pfedgp through another program, as in a container.
+"""Commands and folders as an operator knows them when pfedgp runs inside another program, as in a container.
 
-Whoever starts pfedgp, such as a compose file, says so in the environment; without these variables nothing changes.
+The program that starts pfedgp, such as a compose file, sets environment variables; without them nothing changes.
 
 ``PFEDGP_CALLED_AS``
     What stands in place of ``pfedgp`` and of the options that name the server, as ``docker compose run --rm runner``.

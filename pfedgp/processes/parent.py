@@ -1,4 +1,4 @@
-"""A process that ends with its parent, however the parent ends.
+"""A process that ends when its parent ends, in whatever way.
 
 As a program, ``parent.py PARENT SIGNAL PROGRAM [ARGUMENT ...]`` makes this promise and then becomes PROGRAM. A
 process with threads starts its children in this way: code of its own between fork and exec, where another thread may

@@ -1,4 +1,4 @@
-"""The signals that ask a process for its end: the first one is handled, and none after it spoils the end."""
+"""Signals that ask a process to end: the first one is handled, and later ones do not disturb the end."""
 
 import signal
 import threading

@@ -1,4 +1,4 @@
-"""What the log lines of a SuperNode and its app say to the operator, for Flower's own program and for ours alike."""
+"""Translation of a SuperNode's log lines into messages for the operator."""
 
 import re
 

@@ -1,6 +1,6 @@
 """Python objects over a socket between two processes of this site: a length, then a pickle.
 
-Only for a socket pair whose both ends are our own: whoever writes a pickle decides what its reader runs.
+Only for a socket pair whose both ends are our own: the writer of a pickle decides what its reader runs.
 """
 
 import pickle

@@ -1,4 +1,4 @@
-"""Requests whose content never comes: Flower's SuperNode leaves them behind, and every later reply goes out too late.
+"""Requests whose content never comes: Flower's SuperNode would keep them, and delay every later reply.
 
 A server app that dies between announcing a request and sending its content leaves the SuperNode waiting for the content
 until the run is over. Then the SuperNode drops the request but not the task that it had made of it. The task expires

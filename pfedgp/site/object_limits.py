@@ -1,4 +1,4 @@
-"""The objects that a request consists of, on their way to a site: asked for again soon, and given up in time.
+"""Limits on the objects of a request at a site: asked for again soon, and given up in time.
 
 A message is announced before its objects are there. Flower waits a second before it asks for a missing one again, and
 two hours for one that never comes because its sender or the SuperLink died.

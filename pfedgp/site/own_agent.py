@@ -1,4 +1,4 @@
-"""What the agent needs of Flower: it stands in for Flower's own programs, which would run whatever app a run brings."""
+"""The part of Flower that the agent needs: it replaces Flower's own programs, which would run any app."""
 
 import importlib
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""What a site's SuperNode is started with: made by the supervisor, read by the process that it starts."""
+"""The options of a site's SuperNode: made by the supervisor, read by the process that it starts."""
 
 import json
 from collections.abc import Mapping

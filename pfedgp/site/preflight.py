@@ -1,4 +1,4 @@
-"""A look at a site's data and device before it starts, in a process of its own, so that the supervisor stays small.
+"""A check of a site's data and device before it starts, in a process of its own to keep the supervisor small.
 
 Started as ``python -P -m pfedgp.site.preflight REQUEST``; the answer is one line of JSON.
 """

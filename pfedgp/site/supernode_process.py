@@ -1,4 +1,4 @@
-"""The SuperNode's process from outside: start it, hear what it says and when it ends, and end it."""
+"""The SuperNode's process as the supervisor sees it: start it, read its output, notice its end, and end it."""
 
 import json
 import os

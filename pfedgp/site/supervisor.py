@@ -93,7 +93,7 @@ class SiteSupervisor:
                 self.logger.info("Stopped.")
                 return 130 if stop.number == signal.SIGINT else 0
             except PFedGPError as error:
-                self.logger.debug("%s", error)  # whoever called shows it
+                self.logger.debug("%s", error)  # the caller shows it
                 raise
             finally:
                 self._stop()

@@ -1,4 +1,4 @@
-"""Whose task a process works on: Flower's messages take task, run and node from a variable of the process."""
+"""The task of a process: Flower's messages take task, run and node from a variable of the process."""
 
 from typing import Any, ClassVar
 

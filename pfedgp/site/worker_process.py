@@ -1,4 +1,4 @@
-"""The worker from outside: start it, hand it one request at a time, and end it where it is dead or too slow."""
+"""The worker's process as the agent sees it: start it, hand it requests one by one, and end it if it hangs."""
 
 import os
 import select

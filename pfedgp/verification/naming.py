@@ -1,4 +1,4 @@
-"""From the wording of an assert to a canonical text that rules can match, whatever its punctuation and spelling."""
+"""A canonical form of an assert's wording, independent of punctuation and spelling, for rules to match."""
 
 import re
 

@@ -1,9 +1,9 @@
-"""The certificate of a client's classifier: the theorem of `tree_certificate`, its conditions, and when to refuse.
+"""The certificate of a client's classifier: the bounds of the theorem, its conditions, and the reasons to refuse.
 
 What is deployed is the arg max of the probabilities mean_c E sigma(f), multiplied along the path. It is the vote of the
 soft classifier, so twice the bound on the probability given to wrong classes covers its error. The vote of the paper's
 Gibbs classifier, arg max of mean_c P(f > 0), is covered by twice the Gibbs bound, which is smaller. The two nearly
-always agree; `tree_risk.class_probabilities` computes both. When to refuse: docs/certificate.md.
+always agree; `risk.class_probabilities` computes both. When to refuse: docs/certificate.md.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-r"""What the choice of a tree from the data costs in a PAC-Bayes bound: -log of its prior probability.
+r"""The price of choosing a tree from the data in a PAC-Bayes bound: -log of its prior probability.
 
 The prior draws a class set A of the federation's K classes (a size uniform on 2..K, then a set of that size) and a
 binary tree on A uniformly among all (2k-3)!! of them, k = |A|. A posterior that sits on the tree seen in the data has

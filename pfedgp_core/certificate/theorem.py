@@ -3,7 +3,7 @@ r"""The PAC-Bayes theorem of a whole tree of GPs: an upper bound on its true err
 Theorem as computed. Fix a prior P that does not depend on the client's n independent samples: a class set, a binary
 tree on it (`prior_price`) and an independent GP at every node, with the kernel and network fixed before. Let Q be the
 tree that was built and, at every node, the mixture of Gaussians of its C chains (`node_posterior`), and l a loss of one
-draw with values in [0, 1] (`tree_risk`). With probability at least 1 - delta over samples and draws, for both losses
+draw with values in [0, 1] (`risk`). With probability at least 1 - delta over samples and draws, for both losses
 
 .. math::
     kl(\hat R(Q) \| R(Q)) \le \frac1n

@@ -1,4 +1,4 @@
-"""What the inputs and classes of a federation are; fixed before round 1 and sent with every request.
+"""The inputs and classes of a federation, fixed before round 1 and sent with every request.
 
 Sites with data of their own agree on it without showing data: each tells its classes, its number of training samples
 and the moments of their inputs, and the server makes one list of classes and one normalisation of them.

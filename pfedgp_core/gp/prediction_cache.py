@@ -1,4 +1,4 @@
-r"""What a node needs to predict again and again: computed once from omega, then O(T m) a chain for the means.
+r"""Values of a node that repeated predictions share: computed once from omega, then O(T m) a chain for the means.
 
 Every GP of this package predicts in the same form, with m = n training points or m = M inducing inputs:
 

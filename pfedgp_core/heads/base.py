@@ -1,4 +1,4 @@
-"""A head: what a client trains, predicts and measures on its features, and what the shared model holds for it.
+"""The interface of a head: what a client trains, predicts and measures on its features.
 
 A task is one file beside this one and one line of `pfedgp_core.registry.TASKS`.
 """

@@ -1,4 +1,4 @@
-"""What a kernel on feature vectors is, and what the stationary ones share.
+"""The interface of a kernel on feature vectors, and the parts that stationary kernels share.
 
 Scale and length are fixed numbers (paper: 8 and 1) or 0-d tensors that are learned. A training Gram matrix carries
 jitter on its diagonal, a cross kernel never does.

@@ -1,4 +1,4 @@
-"""One vector out of all of a round: the average, uniform as in the paper or by sample counts, or a robust one."""
+"""One vector from all vectors of a round: the mean, uniform or by sample counts, or a robust average."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,6 @@
-"""Differential privacy of one client's updates: clipped and noised before anything leaves, and what that guarantees.
+"""Differential privacy of one client's updates: clip and add noise before anything leaves; the guarantee this gives.
 
-The guarantee is for a client as a whole: whoever sees all updates of a run learns little about which data set, out of
+The guarantee is for a client as a whole: an observer of all updates of a run learns little about which data set, out of
 any two, the client has. Two data sets can put a clipped update at opposite ends of the ball of radius ``dp-clip``, so
 the sensitivity is 2 * ``dp-clip``. The deviation of the noise is ``dp-noise`` * ``dp-clip``. docs/privacy.md says what
 is covered and what is not.

@@ -1,4 +1,4 @@
-"""What a local update reports beside its vector, whichever method made it."""
+"""The report of a local update beside its vector, the same for all methods."""
 
 from collections import Counter
 from dataclasses import dataclass, field

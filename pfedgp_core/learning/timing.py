@@ -1,4 +1,4 @@
-"""Where the time of a client goes: seconds by phase."""
+"""Time of a client in seconds, by phase."""
 
 import time
 from collections import defaultdict

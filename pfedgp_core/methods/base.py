@@ -1,4 +1,4 @@
-"""What a federated method is: how a client updates and predicts, and what the server makes of the updates.
+"""The interface of a federated method: updates and predictions of a client, and the server's step.
 
 Everything about a method that is not the same for all stands in one class. It is pure: values in, values out, all
 randomness from a stream, nothing kept between calls but buffers that the next call overwrites. Server, clients,

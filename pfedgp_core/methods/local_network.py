@@ -1,4 +1,4 @@
-"""The network alone: what the classic methods reach without a federation."""
+"""The network alone at each client: the accuracy of the classic methods without a federation."""
 
 from pfedgp_core.methods.layered import LayeredMethod
 

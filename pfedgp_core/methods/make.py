@@ -22,7 +22,7 @@ def make_method(
 def find_method(settings: Settings) -> type[Method]:
     """The class of the method that ``settings.method`` names; it goes with the settings.
 
-    An import path is imported here. Whoever calls this for a request of another machine checks first whether that
+    An import path is imported here. A caller that serves a request of another machine checks first whether that
     machine may name code (see `client.method`).
 
     Raises

@@ -1,4 +1,4 @@
-"""What every method gives a client at the end: class probabilities of raw inputs."""
+"""The result of every method at a client: class probabilities of raw inputs."""
 
 from collections import Counter
 from collections.abc import Mapping

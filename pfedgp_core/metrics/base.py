@@ -1,4 +1,4 @@
-"""A metric as a value: what it is called, where it is shown, and how it follows from sums over samples."""
+"""A metric as a value: its name, the places where it is shown, and its formula on sums over samples."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

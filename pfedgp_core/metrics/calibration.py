@@ -1,4 +1,4 @@
-"""What the final evaluation says beyond its metrics: calibration at every temperature, and who was taken for whom.
+"""Results of the final evaluation beyond its metrics: calibration at every temperature, and the class confusion.
 
 A temperature has to be chosen on validation data of the whole federation, and no prediction may leave a client. So
 each client sums the bins of both splits at every temperature of the grid; sums can be added, and the server picks from
@@ -110,7 +110,7 @@ class CalibrationSums:
 
 
 def temperature_sums(probabilities: ArrayLike, columns: ArrayLike) -> tuple[MetricSums, ...]:
-    """Return the metric sums at every temperature of the grid; arguments as in ``metrics.metric_sums``."""
+    """Return the metric sums at every temperature of the grid; arguments as in ``classification.metric_sums``."""
     return tuple(metric_sums(temperature_scale(probabilities, t), columns) for t in TEMPERATURE_GRID)
 
 

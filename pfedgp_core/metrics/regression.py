@@ -1,4 +1,4 @@
-"""Errors and calibration of predicted targets as sums that can be pooled over clients; the regression twin of metrics.
+"""Errors and calibration of predicted targets, as sums that can be pooled over clients.
 
 Errors, densities and R^2 are in the units of the targets. Two sums judge the model itself: the error in units of each
 client's own deviation, in which clients of different spread count alike, and the error of each client's training mean,

@@ -1,4 +1,4 @@
-"""What a task reports: which sums travel, which metric picks the best model, and which metrics are shown where."""
+"""The report of a task: the sums that travel, the metric that picks the best model, and the metrics of each table."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Tensors as one flat vector, and back: what travels and what a client keeps is one array, whatever the model."""
+"""Conversion between tensors and one flat vector: messages and kept states are one array for every model."""
 
 from collections.abc import Sequence
 

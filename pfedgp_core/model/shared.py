@@ -1,4 +1,4 @@
-"""What server and clients share: network, inducing inputs, kernel scales; one flat float32 vector on the wire."""
+"""The values that server and clients share: network, inducing inputs, kernel scales; one flat float32 vector."""
 
 import numpy as np
 import torch

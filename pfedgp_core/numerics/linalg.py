@@ -1,4 +1,4 @@
-"""Cholesky factors that survive nearly singular matrices, and say so.
+"""Cholesky factors of nearly singular matrices: jitter is added where it is needed, and counted.
 
 The usual case costs one batched factorisation and one look at its result. Jitter is part of the model elsewhere
 (K + tau I); what is added here is a repair, made only on the members of a batch that need it, and counted.

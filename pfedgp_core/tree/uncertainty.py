@@ -1,4 +1,4 @@
-r"""How sure a prediction is, and what more data could change about it.
+r"""The uncertainty of a prediction, and the part of it that more data could remove.
 
 The entropy of a class tree is, by the chain rule, the sum over its nodes of P(node is reached) times the entropy of the
 node's binary decision. Both halves of the split are such sums:

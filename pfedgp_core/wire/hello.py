@@ -1,4 +1,4 @@
-"""How a client presents itself before its first round, and what of it can be believed."""
+"""A client's greeting before its first round, and the checks of its content."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""The layout of a message: a record's two groups of fields and the shared vector in one flat group, and back.
+"""The layout of a message: packing a record's fields and the shared vector in one flat group, and unpacking them.
 
 What a message costs a deployment is the number of its parts more than their bytes, because each is stored, named by its
 hash and fetched by itself. So all of a message is one group of texts, numbers and bytes: the config group, the metrics

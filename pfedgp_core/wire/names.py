@@ -1,4 +1,4 @@
-"""What travels between server and clients: the names of messages, of their fields, and of what became of an update.
+"""Names in messages: kinds of message, their fields, and the possible outcomes of an update.
 
 A message is up to three groups of fields: arrays (the one flat float32 vector `SHARED`), config (texts and numbers) and
 metrics (numbers and lists of numbers only). The records that fill them are in `hello`, `replies` and `publication`.

@@ -1,4 +1,4 @@
-"""A trained model on its way to the sites, and what a site answers once it has onboarded itself with it.
+"""Messages of a publication: a trained model on its way to the sites, and their answers.
 
 The request carries the flat shared vector, and in its config group the model's description as JSON and a hash of both.
 The answer names the site, counts its samples and lists its classes; no sample, feature, prediction or path.

@@ -1,4 +1,4 @@
-"""What a client reports about its training and its evaluations, and what of it can be believed."""
+"""A client's replies about training and evaluation, and the checks of their content."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

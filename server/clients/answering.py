@@ -1,4 +1,4 @@
-"""Which clients answer: who fell silent and must answer a greeting first, who failed several times in a row."""
+"""Clients that do not answer: silent ones must answer a greeting first, repeated failures are named."""
 
 import logging
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Greetings on their way: which node was asked who it is, until when an answer counts, and whom to ask again when."""
+"""Greetings on their way: which nodes were asked, until when an answer counts, and when to ask again."""
 
 import logging
 import time

@@ -1,4 +1,4 @@
-"""Whether the moments that sites tell of their inputs can be true, and whether all sites' inputs are on one scale.
+"""Checks of the input moments that sites report: whether they can be true, and whether all are on one scale.
 
 One normalisation serves all sites, so that one site in other units, or one that lies, could ruin it for the others.
 """

@@ -1,4 +1,4 @@
-"""Whose name a client uses: a site says its own name, and its key is registered at the server under one too.
+"""Checks of a site's name against the names of the keys that are registered at the server.
 
 A deployment checks keys, and mostly a site has the name of its key. Where it has another, nothing says that it may not;
 but a name that belongs to another key is not its own.

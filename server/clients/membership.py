@@ -1,4 +1,4 @@
-"""Whether a client belongs to a federation, and what the federation's data are; decided from greetings alone.
+"""Membership: whether a client belongs to a federation, and what the federation's data are.
 
 Clients of a simulation share one partition and agree in everything. Sites with data of their own agree on nothing but
 the shape of an input: before round 1 their classes become one list and their moments one normalisation.

@@ -1,4 +1,4 @@
-"""One client of a run: where it is, how it presented itself, and in which rounds it trained."""
+"""One client of a run: its node, its greeting, and the rounds in which it trained."""
 
 import json
 from collections.abc import Mapping

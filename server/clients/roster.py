@@ -1,4 +1,4 @@
-"""Who takes part: every connected node is greeted, and known by its client's name from then on."""
+"""The roster: every connected node is greeted, and is known by its client's name afterwards."""
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
@@ -51,7 +51,7 @@ class Roster:
     answering : Answering
         Who is silent, and who fails.
     connected : set of int
-        Nodes that were connected at the last look, whoever they are.
+        All nodes that were connected at the last look.
     awaited : set of str
         Names of clients that a resumed run still waits for.
     started : bool
@@ -202,7 +202,7 @@ class Roster:
         return [client for client in self.all if client.node_id in here]
 
     def _look(self, online: set[int]) -> None:
-        """Note who left, and that whoever comes back has to present itself."""
+        """Note who left; a client that comes back has to present itself."""
         left = self.connected - online
         self._greetings.forget(left)
         for node in left:
@@ -253,7 +253,7 @@ class Roster:
             self._welcome(node, as_member(hello, self._spec) if self._spec else hello)
 
     def _displace(self) -> None:
-        """Take a name from whoever used it before the site with that key came; its rounds are not the owner's."""
+        """Take a name from a client that used it before the site with that key came; its rounds are not the owner's."""
         for name, client in self.clients.items():
             if client.node_id != NOWHERE and (reason := self._keys.pretended(name, client.node_id, self.clients)):
                 rounds = f" It trained in {counted(len(client.trained_in), 'round')}." if client.trained_in else ""

@@ -1,4 +1,4 @@
-"""How long a run waits for its clients, for which of them, and what it says meanwhile."""
+"""Waiting for clients: how long, for which ones, and the messages meanwhile."""
 
 import logging
 import time

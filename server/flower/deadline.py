@@ -1,4 +1,4 @@
-"""How long the objects of a reply are waited for: until the end of the exchange that asked for it."""
+"""The deadline for the objects of a reply: the end of the exchange that asked for it."""
 
 import time
 from collections.abc import Iterator

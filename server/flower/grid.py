@@ -1,4 +1,4 @@
-"""A grid that outlives a SuperLink which is away for some minutes, and says so instead of waiting in silence."""
+"""A grid that waits for a SuperLink which is away for some minutes, and says so."""
 
 import logging
 import time

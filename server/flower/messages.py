@@ -1,4 +1,4 @@
-"""Server side of the wire: requests out, and an exchange that polls fast and never waits for ever."""
+"""Server side of the wire: making requests, and an exchange that polls fast and ends in time."""
 
 import json
 import logging

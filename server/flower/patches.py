@@ -1,4 +1,4 @@
-"""What the server app needs of Flower's grid to be safe in a deployment, and the grid that a run uses."""
+"""The safety patches of Flower's grid in a deployment, and the grid that a run uses."""
 
 import importlib
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What a reply must be like before the server uses it; every refusal has a reason that fits in a log line."""
+"""Checks of a reply before the server uses it; every refusal has a reason that fits in a log line."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""What a person sees of a run: settings at the start, a line a round, tables at the end; plain ASCII."""
+"""The console output of a run: settings at the start, a line a round, tables at the end; plain ASCII."""
 
 import sys
 from collections import Counter, deque

@@ -1,4 +1,4 @@
-"""A drawing of a few shapes that becomes SVG in a page, SVG in a file, or PNG: one picture, whatever holds it.
+"""A drawing of a few shapes that becomes SVG in a page, an SVG file, or PNG.
 
 Colours are roles (``ink``, ``accent``, ...). In a page a role is a CSS variable, so that one picture suits the light
 and the dark scheme; in files it is the colour of the light scheme.

@@ -1,4 +1,4 @@
-"""The events of a run, and who listens: the console, the HTML report, TensorBoard, Prometheus."""
+"""The events of a run and its reporters: the console, the HTML report, TensorBoard, Prometheus."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence

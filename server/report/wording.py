@@ -1,4 +1,4 @@
-"""How numbers read in tables and log lines; ``n/a`` stands for a number that does not exist."""
+"""Numbers as text in tables and log lines; ``n/a`` stands for a number that does not exist."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

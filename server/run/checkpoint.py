@@ -1,4 +1,4 @@
-"""Checkpoints: all that a run needs to go on after any of its rounds, in one file that is whole or not there.
+"""Checkpoints: everything that a run needs to go on after any round, in one file that is complete or absent.
 
 ``RUN/checkpoints/round-000007.safetensors`` holds the vector after round 7 (``current``), the best one where that is
 another (``best``), and the rest as JSON in the header, with a checksum over everything. The last three are kept.

@@ -1,4 +1,4 @@
-"""The ways in which the files of a run are written, so that a crash or a full disk leaves what was there whole."""
+"""Writing the files of a run, so that a crash or a full disk leaves the former ones complete."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Whether a folder can take a new run: it must hold nothing yet, and be writable."""
+"""Checks of the folder of a new run: it must be empty and writable."""
 
 import os
 from pathlib import Path

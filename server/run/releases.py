@@ -1,4 +1,4 @@
-"""How often each client was asked for an update, which is what the privacy that a run states depends on.
+"""How often each client was asked for an update, from which the privacy of a run follows.
 
 With differential privacy every answer costs a client some of its privacy, also one that was lost, refused, or made
 again because the run was killed and went on. So the requests are on disk before they are sent, in

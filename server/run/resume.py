@@ -1,4 +1,4 @@
-"""Going on with a run that was cut off: what its folder says about it, and whether there is anything left to do."""
+"""Resuming a run that was cut off: the state in its folder, and whether any rounds are left."""
 
 import json
 from collections.abc import Mapping

@@ -15,7 +15,7 @@ __all__ = ["config_text", "read_origin"]
 
 
 def config_text(settings: Settings, run_info: Mapping[str, Any]) -> str:
-    """Return the content of the file; it reads back with `settings_file` and `read_origin`."""
+    """Return the content of the file; it reads back with `settings` and `read_origin`."""
     # As JSON, a value with line breaks stays on its line, where it cannot pass for a setting.
     origin = "".join(f"# {key}: {to_json(value, f'run info {key}')}\n" for key, value in run_info.items())
     head = "# Settings of a pFedGP run. Repeat it with: pfedgp simulate --config THIS_FILE\n"

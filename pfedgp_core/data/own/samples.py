@@ -1,4 +1,4 @@
-"""What every reader of a site's own data takes and gives: the wishes, the samples, and what was found wrong.
+"""The input and output of every reader of a site's own data: options, samples, and the problems found.
 
 A reader never stops at the first fault. It leaves out what it cannot use and says so in `Findings`, so that
 ``check-data`` can show all faults at once and everything else can refuse the data for the same reasons.

@@ -1,4 +1,4 @@
-"""A partition: which sample of a data set is whose, with its file and its hash.
+"""A partition: which client holds which sample of a data set, with its file and its hash.
 
 A way to split is one file beside this one and one line of `pfedgp_core.registry.PARTITIONS`.
 """

@@ -1,4 +1,4 @@
-"""Who holds what: the paper's split of a data set over simulated clients.
+"""The paper's partition: each simulated client holds a part of the samples of k classes.
 
 Each client holds k distinct classes, each class is held by equally many clients, and the holders of a class share its
 samples in proportion to fractions alpha ~ U(.4, .6) (appendix "Data assignment"). Classes and fractions are the same in

@@ -1,4 +1,4 @@
-"""Where data sets lie by default."""
+"""The folder in which data sets lie by default."""
 
 import os
 from pathlib import Path

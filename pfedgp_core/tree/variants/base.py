@@ -1,4 +1,4 @@
-"""Which points a node's GP is conditioned on, which it predicts, and through which prior: what a variant decides.
+"""The decisions of a variant: the points that a node's GP knows, the points that it predicts, and the prior.
 
 A variant is one file beside this one and one line of `pfedgp_core.registry.VARIANTS`; tree, Gibbs sampling, objectives
 and classifier are the same for all.

@@ -1,4 +1,4 @@
-"""The page: what a run was, how well it did, and for whom it did worst."""
+"""The page of a report: settings, results over rounds, and all clients, the worst first."""
 
 from collections.abc import Mapping
 from typing import Any

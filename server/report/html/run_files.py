@@ -1,4 +1,4 @@
-"""What a run left behind, read back for its report. A run that failed or was cut off has less of it."""
+"""Reading the files of a run for its report. A run that failed or was cut off has fewer."""
 
 import csv
 import json
