@@ -1,4 +1,4 @@
-"""CPU seconds and memory of running processes and of all that they have started."""
+"""The costs of running processes and their children: CPU seconds and memory."""
 
 from collections.abc import Iterable
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""What the system knows of this machine: listening sockets, living processes, and whether its clock is kept right."""
+"""What the Linux kernel knows: who listens on a port, which processes live, whether the clock is synchronised."""
 
 import ctypes
 import ipaddress

@@ -1,4 +1,4 @@
-"""The certificate of a client's classifier: the bounds of the theorem, its conditions, and the reasons to refuse.
+"""The certificate of a client's classifier: the theorem of `theorem`, its conditions, and the reasons to refuse.
 
 What is deployed is the arg max of the probabilities mean_c E sigma(f), multiplied along the path. It is the vote of the
 soft classifier, so twice the bound on the probability given to wrong classes covers its error. The vote of the paper's
