@@ -1,4 +1,4 @@
-"""The kernel, variant, data set and partition of CONTRIBUTING.md, dropped in as it says: each runs in a federation."""
+"""The examples of CONTRIBUTING.md, dropped in as it says: each new kernel, variant, data set, ... runs in a federation."""
 
 import importlib
 import json
@@ -39,6 +39,7 @@ KINDS = {
     "variant": registry.VARIANTS,
     "data set": registry.DATASETS,
     "partition": registry.PARTITIONS,
+    "metric": registry.METRICS,
 }
 
 
@@ -105,3 +106,10 @@ def test_a_name_that_is_nearly_right_is_hinted_at(tmp_path: Path, monkeypatch: p
     dropped_in("data set", tmp_path, monkeypatch)
     with pytest.raises(registry.ConfigError, match="did you mean 'wine'"):
         Settings(dataset="whine")
+
+
+def test_a_metric_is_in_the_summary_and_in_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = dropped_in("metric", tmp_path, monkeypatch)
+    run = federate(ONE, tmp_path / "run")
+    assert -1 < run.summary[name] < 1
+    assert name in (tmp_path / "run" / "clients.csv").read_text(encoding="utf-8").partition("\n")[0].split(",")
