@@ -151,7 +151,11 @@ def problems(text: str, kind: str) -> list[str]:
 
 
 def missing_files(text: str, folder: Path) -> list[str]:
-    """Files that a Markdown text names, by links and by paths from the repository's root, and that do not exist."""
+    """Files that a Markdown text names, by links and by paths from the repository's root, and that do not exist.
+
+    The first line of a Python block names a file that the reader makes.
+    """
+    text = re.sub(r"^(```python\n)# \S+\n", r"\1", text, flags=re.MULTILINE)
     links = [link.split("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
     missing = [link for link in links if link and not (folder / link).exists()]
     code, spans = markdown_code(text)
@@ -218,3 +222,7 @@ def test_the_lint_can_fail(text: str, kind: str, expected: list[str]) -> None:
 def test_missing_files_are_found() -> None:
     text = "[a](docs/none.md) [b](README.md) `docker/none.sh` `docker/Dockerfile` `docker/*.sh` https://e.org/docs/x.md"
     assert missing_files(text, ROOT) == ["docs/none.md", "docker/none.sh"]
+
+
+def test_a_file_that_the_reader_makes_is_not_missed() -> None:
+    assert missing_files("```python\n# docs/new.py\nopen('docs/none.py')\n# docs/old.py\n```", ROOT) == ["docs/old.py"]

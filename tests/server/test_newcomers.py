@@ -1,4 +1,4 @@
-"""The examples of CONTRIBUTING.md, dropped in as it says: each new kernel, variant, data set, ... runs in a federation."""
+"""The examples of CONTRIBUTING.md, dropped in as it says: a kernel, a variant, a data set, ... runs in a federation."""
 
 import importlib
 import json
