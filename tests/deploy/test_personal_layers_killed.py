@@ -14,7 +14,7 @@ from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
-ROUNDS, VICTIM = 8, WARDS[0]
+ROUNDS, VICTIM = 8, next(iter(WARDS))
 OPTIONS = [
     *("--method", "fedper", "--rounds", str(ROUNDS), "--clients-per-round", "3", "--seed", "8"),
     *("--set", "min-clients=3", "--set", "evaluate-every=2", "--set", "local-steps=2"),
