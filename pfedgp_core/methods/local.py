@@ -50,7 +50,7 @@ class Local(PFedGP):
 
     def _train(self, data: TensorSplit, stream: Stream) -> UpdateResult:
         """Train from the initial network; an epoch is one step on all data, on a tree of its own."""
-        self._state.load_vector(self._start)
+        self._state.load_vector(super().initial())
         settings = self.settings.replace(local_epochs=1)
         optimiser = SGD(self._state.parameters(), settings.learning_rate, settings.momentum, settings.weight_decay)
         total = UpdateResult()

@@ -1,9 +1,9 @@
 """pFedGP (Achituve et al. 2021): a shared kernel network, and Gaussian processes fitted to each client's own data."""
 
 from collections import Counter
+from functools import cached_property
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from pfedgp_core.config import Settings
@@ -30,17 +30,14 @@ class PFedGP(Method):
 
     name, onboards = "pfedgp", True
 
-    def __init__(
-        self, settings: Settings, input_shape: tuple[int, ...], class_count: int, device: torch.device | str = "cpu"
-    ) -> None:
-        super().__init__(settings, input_shape, class_count, device)
-        state = SharedState.initial(settings, self.input_shape, class_count)
-        self._start = state.to_vector()
-        self._state = state.to(self.device)
+    @cached_property
+    def _state(self) -> SharedState:
+        """Overwritten by every request; a server, which has none, never makes it."""
+        return SharedState.initial(self.settings, self.input_shape, self.class_count).to(self.device)
 
     def initial(self) -> np.ndarray:
         """See ``Method.initial``: network, and inducing inputs and scales where the settings have them."""
-        return self._start
+        return SharedState.initial(self.settings, self.input_shape, self.class_count).to_vector()
 
     def update(self, received: np.ndarray, kept: np.ndarray | None, data: TensorSplit, stream: Stream) -> Update:
         """See ``Method.update``: the paper's ClientUpdate (`local_update`)."""
