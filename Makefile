@@ -5,7 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-OLD := pFedGP needs Python 3.11 or newer: name one that is installed, for example: make PYTHON=python3.11
+FITS := import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
+OLD := pFedGP needs Python 3.11, 3.12 or 3.13: name one that is installed, for example: make PYTHON=python3.11
 
 # Files stay whole, so that fixtures of a file are made once; their order is random, but for those that hold slow tests,
 # which come first. A run says its seed in its first lines; ARGS=--randomly-seed=SEED gives the same order once more.
@@ -63,12 +64,12 @@ clean:
 
 # The stamp is written last, so an installation that was cut off is done again.
 $(STAMP): pyproject.toml
-	@test -x $(BIN)/python || { $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	@test -x $(BIN)/python || { $(PYTHON) -c '$(FITS)' 2>/dev/null \
 		|| { echo "$(OLD)" >&2; exit 1; }; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) \
 		|| { rm -rf $(VENV); echo "Cannot make $(VENV): install the package python3-venv first." >&2; exit 1; }
-	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-		|| { echo "$(VENV) holds an old Python, remove it: rm -r $(VENV)" >&2; exit 1; }
+	@$(BIN)/python -c '$(FITS)' \
+		|| { echo "$(VENV) holds another Python, remove it: rm -r $(VENV)" >&2; exit 1; }
 	@echo "Installing pFedGP and its dependencies in $(VENV) (once, a few GB because of torch) ..."
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
