@@ -79,7 +79,7 @@ def test_an_engine_that_does_not_start_ends_the_server_too(tmp_path: Path, monke
     output = sys.stdout
     with pytest.raises(RunFailedError, match=r"OSError .*no memory for the object store"):
         run_simulation(PATIENT, tmp_path / "run", workers=1)
-    assert [thread.is_alive() for thread in threads] == [False]
+    assert not [thread for thread in threads if thread.is_alive()]  # none where the engine was quicker
     assert sys.stdout is output
 
 
