@@ -233,7 +233,7 @@ class Settings:
         flat: dict[str, Any] = {}
         nested: dict[str, Any] = {}
         own: dict[str, Value] = {}
-        foreign = is_import_path(str(run_config.get("method", "")))  # its class declares keys that nobody knows here
+        foreign = is_import_path(str(run_config.get("method", "")))  # its class declares keys that are unknown here
         for key, value in run_config.items():
             if foreign and key not in known and "." in key:
                 own[key] = value

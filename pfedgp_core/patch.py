@@ -1,7 +1,7 @@
 """Patches of other software: the purpose of each, what it needs there, and what happens without it.
 
-A newer version may rename what a patch takes hold of. So every patch can say that it has nothing to take hold of any
-more. Where safety hangs on it, nothing starts without it; any other is left out and named.
+A newer version of the other software may rename what a patch changes. So every patch can say what it misses. A program
+refuses to start without a safety patch; any other patch is left out and named.
 """
 
 import importlib

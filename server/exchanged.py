@@ -24,7 +24,7 @@ class Asked(NamedTuple):
 
 @dataclass
 class Training:
-    """What came of the last train requests.
+    """Results of the last train requests.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Training:
 
 @dataclass
 class Evaluation:
-    """What came of the last evaluation, on one split.
+    """Results of the last evaluation, on one split.
 
     Attributes
     ----------

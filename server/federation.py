@@ -94,7 +94,7 @@ class Federation:
         The clients, who were waited for.
     recorder : Recorder
     method : Method
-        How clients update and predict, and what becomes of the updates.
+        How clients update and predict, and how the server uses the updates.
     progress : Progress
         The model to train.
     """
@@ -158,7 +158,7 @@ class Federation:
         return federation, former.round
 
     def train(self, t: int) -> None:
-        """Round t: train the model, evaluate it where that is due, and keep what came of both."""
+        """Round t: train the model, evaluate it where that is due, and record the results of both."""
         began = time.perf_counter()
         wait_for_clients(self.roster, self.grid)
         riding = "validation" if self.recorder.pending is not None else ""

@@ -44,7 +44,7 @@ def personalise(
     try:
         model = TrainedModel.from_artefact(vector, dict(meta))
         about = {"path": str(folder.path / "best"), "round": meta["round"]}
-        # Nobody who connects now is asked, and nobody is waited for longer than in a round.
+        # Clients that connect now are not asked, and none is waited for longer than in a round.
         settings = settings.replace(wait_timeout=settings.round_timeout)
         Publication(grid, settings, model, folder.path, about, folder.run_info, names).run()
     except Exception as error:  # noqa: BLE001 (the run is complete without it)

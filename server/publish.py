@@ -142,7 +142,7 @@ class Publication:
         Raises
         ------
         RunFailedError
-            Nobody could be onboarded.
+            No node could be onboarded.
         """
         logger.info("publishing the model %s to the connected nodes", self.model.sha256[:12])
         poll, began = Poll(), time.monotonic()
@@ -239,7 +239,7 @@ class Publication:
         logger.warning("%s: not onboarded, %s%s", name or f"node {node}", error, remedy and f" ({remedy})")
 
     def _over(self, waited: float, quiet: float) -> bool:
-        """Whether nobody is asked any more and nobody is waited for."""
+        """Whether no node is asked any more, and none is waited for."""
         if self._pending:
             return False
         if self.names is not None and len(self._rows) == len(self.names):

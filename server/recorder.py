@@ -23,7 +23,7 @@ __all__ = ["Progress", "Recorder"]
 
 @dataclass
 class Progress:
-    """What the rounds have come to.
+    """The state of the training.
 
     Attributes
     ----------

@@ -9,7 +9,7 @@ was signed, the id of the node, and then what the call asks for. The two calls b
   and before anything is activated. So it tells whether the key is registered. (Should another version not refuse it,
   the node would count as connected for 0 s.) The server logs it as an error, with the public key.
 
-Whether a node is connected is told to nobody but that node itself.
+The server tells only the node itself whether it is connected.
 """
 
 import time
@@ -39,7 +39,7 @@ AHEAD_WARNING, BEHIND_WARNING = 2.0, 60.0
 def fleet_call(
     address: Address, ca: Path | None, key: ec.EllipticCurvePrivateKey | None, deadline: Deadline
 ) -> Iterator["FleetCall"]:
-    """Open a channel as a SuperNode does; without a key, calls are signed with one that nobody knows.
+    """Open a channel as a SuperNode does; without a key, calls are signed with an unknown one.
 
     Raises
     ------

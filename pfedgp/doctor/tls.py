@@ -102,7 +102,7 @@ def _context() -> ssl.SSLContext:
 
 
 def served_certificate(address: Address, deadline: Deadline) -> x509.Certificate | None:
-    """Return the certificate of a server, whatever it is worth; None if it does not speak TLS."""
+    """Return the certificate of a server, valid or not; None if it does not speak TLS."""
     context = _context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

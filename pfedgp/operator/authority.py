@@ -1,7 +1,7 @@
 """The keys of a deployment: an authority, the server's certificate with all its names, and a key pair per site.
 
 ``ca.crt``, ``ca.key``
-    The deployment's own certificate authority. ``ca.crt`` goes to every site, ``ca.key`` to nobody.
+    The deployment's own certificate authority. ``ca.crt`` goes to every site, ``ca.key`` stays.
 ``server.crt``, ``server.key``
     The SuperLink's certificate for every name and address under which sites reach it.
 ``clients/NAME``, ``clients/NAME.pub``

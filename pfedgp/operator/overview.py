@@ -111,7 +111,7 @@ def _site(node: SuperNode, started: float) -> dict[str, Any]:
 
 
 def _run(target: Target, run: Run, latest: Run) -> dict[str, Any]:
-    """One run; `latest` is the last one of its folder, whose files tell of that one alone."""
+    """One run; `latest` is the last one of its folder, because its files describe only that one."""
     folder = target.local(run.folder) if latest is run else None
     rounds, summary = _rounds(folder), _summary(folder)
     last = rounds[-1] if rounds else {}

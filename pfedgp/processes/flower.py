@@ -25,7 +25,7 @@ QUIET = {
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports of the loopback interface that nobody uses at the moment."""
+    """Return ports of the loopback interface that are free at the moment."""
     with _sockets(count) as sockets:
         return [s.getsockname()[1] for s in sockets]
 

@@ -121,7 +121,7 @@ class Agent(threading.Thread):
         try:
             message, context, run, _ = pull_task_input(client)
         except Exception:
-            # The run may have ended meanwhile. If not, the SuperNode itself answers a task that nobody finishes.
+            # The run may have ended meanwhile. If not, the SuperNode itself answers a task that is not finished.
             logger.exception("the message of a task is gone")
             return
         began = time.perf_counter()

@@ -51,7 +51,7 @@ class Events:
         self._lock = threading.Lock()
 
     def report(self, kind: str, **fields: Any) -> None:
-        """Tell one event; where the supervisor is gone, nobody is told."""
+        """Tell the supervisor one event, if it still runs."""
         with self._lock:
             try:
                 self._file.write(json.dumps({"event": kind, **fields}) + "\n")

@@ -45,7 +45,7 @@ TOPICS: dict[str, Sequence[Rule]] = {
 
 
 class Result(NamedTuple):
-    """What became of one assert. ``status`` is PASS, FAIL or INFO; what is not understood is a FAIL."""
+    """The outcome of one assert. ``status`` is PASS, FAIL or INFO; what is not understood is a FAIL."""
 
     status: str
     case: str

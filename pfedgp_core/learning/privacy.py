@@ -33,7 +33,7 @@ TRAINED = (OK, "no-step")
 def private_update(
     settings: Settings, result: UpdateResult, sent: np.ndarray, updated: np.ndarray
 ) -> tuple[UpdateResult, np.ndarray]:
-    """Return what a client may tell of a local update: a report and the vector, with ``dp-noise`` = 0 as they are.
+    """Return what a client may send about a local update: a report and the vector, with ``dp-noise`` = 0 as they are.
 
     With noise the loss and the counters stay with the client, and an update in which every step was skipped is
     reported, and noised, like any other. A client that cannot train at all says so and has no update: its greeting

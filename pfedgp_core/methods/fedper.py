@@ -6,7 +6,7 @@ __all__ = ["FedPer"]
 
 
 class FedPer(LayeredMethod):
-    """(u, v_k) = SGD((u, v_k); L_k), both trained together; v_k stays for ever, u is averaged.
+    """(u, v_k) = SGD((u, v_k); L_k), both trained together; v_k stays with the client, u is averaged.
 
     ``fedper.personal-layers``: 0 is FedAvg, as many as the network has is the network alone.
     """

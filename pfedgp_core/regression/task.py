@@ -1,6 +1,6 @@
 """Regression end to end on features: the training loss of a client, and its personal regressor.
 
-One GP with Gaussian noise stands in the place of the tree; there is no sampling. The variants keep their meaning:
+One GP with Gaussian noise replaces the tree; there is no sampling. The variants keep their meaning:
 
 ============  ==============================  =================================  =====================================
 variant       conditioned on in training      predicted in training              conditioned on at prediction

@@ -47,7 +47,7 @@ MODEL, MODEL_HASH, ONBOARDED = "model", "model_sha256", "onboarded"  # config of
 HELLO, TRAIN, EVALUATE, ONBOARD = "query.hello", "train", "evaluate", "query.onboard"  # kinds of message
 SPLITS = ("validation", "test")
 OK, PERSONAL = "ok", "personal"
-STATUSES = {  # what became of a local update, and how the log says it
+STATUSES = {  # the outcome of a local update, and its text in the log
     OK: "updated",
     PERSONAL: "trained what stays with the client",
     "no-step": "no update (every step skipped)",

@@ -20,7 +20,7 @@ from pfedgp_core.wire.names import MODEL, MODEL_HASH, ONBOARDED, Fields
 __all__ = ["CREATED", "OUTCOMES", "REFRESHED", "UNCHANGED", "OnboardReply", "publication", "published_model"]
 
 CREATED, REFRESHED, UNCHANGED = "created", "refreshed", "unchanged"
-OUTCOMES = (CREATED, REFRESHED, UNCHANGED)  # what became of the site's folder
+OUTCOMES = (CREATED, REFRESHED, UNCHANGED)  # what was done to the site's folder
 NAME_LIMIT = 100
 
 

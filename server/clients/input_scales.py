@@ -38,7 +38,7 @@ def impossible_moments(hello: Hello) -> str:
 
 
 def on_another_scale(hellos: Sequence[Hello]) -> dict[str, str]:
-    """Find sites whose vectors are far from those of most others; nobody where fewer than three can be compared.
+    """Find sites whose vectors are far from those of most others; none if fewer than three can be compared.
 
     Features that are constant at half of the sites or more have no usual spread, and do no harm.
 

@@ -95,7 +95,7 @@ def _needed(roster: "Roster") -> int:
 
 
 def _awaited_are_here(roster: "Roster", waited: float) -> bool:
-    """Whether nobody is waited for any more after a resume."""
+    """Whether a resumed run has stopped waiting for former clients."""
     roster.awaited -= {client.name for client in roster.online()}
     if roster.awaited and roster.own_data and waited > _patience(roster):
         logger.warning("going on without %s", ", ".join(sorted(roster.awaited)))
@@ -108,7 +108,7 @@ def _patience(roster: "Roster") -> float:
 
 
 def _prospect(roster: "Roster", needed: int, waited: float) -> str:
-    """What happens next if nobody comes, when, and what the operator can do about it."""
+    """What happens next, and when, if no client comes; and what the operator can do."""
     settings, ready = roster.settings, len(roster.online())
     if ready >= needed and roster.own_data:
         return f"it goes on without the missing ones in {_duration(_patience(roster) - waited)}"

@@ -1,4 +1,4 @@
-"""The grid of a deployment: it takes replies from the SuperLink itself, each one for itself and none for ever.
+"""The grid of a deployment: it pulls replies from the SuperLink itself, one by one and with a time limit.
 
 Flower's grid waits two hours for an object that never comes because its sender or the SuperLink died. And it builds the
 messages that it has pulled one after the other and lets an exception of any of them through, after it has confirmed

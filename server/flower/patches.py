@@ -54,7 +54,7 @@ class ReadableReplies(Patch):
 
 
 class RetriesEnd(Patch):
-    """Flower's grid tries without a word and for ever to reach its SuperLink: it gets a word and an end.
+    """Flower's grid tries silently and without end to reach its SuperLink: here it says so, and ends.
 
     This is set on Flower's own grid, because its connection also carries the heartbeats and the log of the server app's
     process. A connection of our own would end, and those would go on trying.

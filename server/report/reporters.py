@@ -58,7 +58,7 @@ def _measured(values: Mapping[str, Any]) -> dict[str, float]:
 
 
 class Guarded(Reporter):
-    """A reporter that is worth having but not worth a run: its first error is a warning, and it hears no more.
+    """A reporter that cannot end a run: its first error is a warning, and it hears no further events.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The folder of a run: everything a federation leaves behind, written so that a crash never spoils it.
+"""The folder of a run: all results of a federation, written so that a crash never damages them.
 
 ``config.toml``
     All effective settings, with the run's origin as comments.
@@ -15,7 +15,7 @@
 ``releases.jsonl``
     With differential privacy: who was asked for an update, round by round.
 ``onboarded.json``
-    With own data: what became of the best model at each site.
+    With own data: the result of onboarding at each site.
 ``calibration.json``
     Bins of the test predictions per client and pooled, at each temperature, and class confusion.
 ``report.html``, ``figures/``

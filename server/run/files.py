@@ -39,7 +39,7 @@ def write_new(path: Path, text: str) -> bool:
 
 
 def is_partial(name: str) -> bool:
-    """Whether a file is what a killed process left of a write; its name says so, and its content is worth nothing."""
+    """Whether a file is an unfinished write of a killed process; its name says so, and its content is useless."""
     return name.startswith(".") and name.endswith(".partial")
 
 
