@@ -191,10 +191,16 @@ class MethodStrategy(Strategy):
         """The method's next state; RunFailedError where it is none that could be kept."""
         state = self.downloads.state
         following = self.method.step(state, uploads)
-        if following.dtype != np.float32 or following.shape != state.shape:
+        if not isinstance(following, np.ndarray) or following.dtype != np.float32 or following.shape != state.shape:
+            made = f"{following.dtype} {list(following.shape)}" if isinstance(following, np.ndarray) else "no array"
             raise RunFailedError(
-                f"The step of method = {self.settings.method!r} made {following.dtype} {list(following.shape)} of a "
-                f"state of float32 {list(state.shape)}: it must keep type and length."
+                f"The step of method = {self.settings.method!r} made {made} of a state of float32 "
+                f"{list(state.shape)}: it must keep type and length."
+            )
+        if not np.isfinite(following).all():
+            raise RunFailedError(
+                f"The step of method = {self.settings.method!r} made values that are not finite: nothing of this round "
+                "is kept; lower its step sizes."
             )
         return following
 

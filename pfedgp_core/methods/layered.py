@@ -1,5 +1,6 @@
 """Methods whose clients train one network with a softmax head, the first layers shared and the last ones their own."""
 
+from abc import abstractmethod
 from collections import Counter
 
 import numpy as np
@@ -37,9 +38,9 @@ class LayeredMethod(Method):
         self._start_shared, self._start_own = self.split.vectors()
 
     @property
+    @abstractmethod
     def personal_layers(self) -> int:
         """How many of the last layers stay with the client."""
-        raise NotImplementedError
 
     def initial(self) -> np.ndarray:
         """See ``Method.initial``: the shared layers."""

@@ -1,5 +1,6 @@
 """The server asks the method: what each client receives, how long an upload is, what becomes of the uploads."""
 
+import json
 import logging
 from pathlib import Path
 
@@ -146,6 +147,34 @@ def test_a_step_that_changes_the_state_s_length_ends_the_run_with_a_sentence(tmp
     settings = LEDGER.replace(method="tests.server.test_method_at_the_server:Growing")
     with pytest.raises(RunFailedError, match=r"made float32 \[8\] of a state of float32 \[7\]: it must keep"):
         federate(settings, tmp_path / "run")
+
+
+class Exploding(Ledger):
+    """Its state leaves the numbers."""
+
+    name = "exploding"
+
+    def step(self, state, uploads):
+        """Divide nothing by nothing."""
+        return np.full_like(state, np.nan)
+
+
+class Forgetful(Ledger):
+    """Its step returns nothing."""
+
+    name = "forgetful"
+
+    def step(self, state, uploads):
+        """Forget to return."""
+
+
+@pytest.mark.parametrize(("name", "reason"), [("Exploding", "not finite"), ("Forgetful", "made no array")])
+def test_a_step_that_makes_no_model_leaves_the_former_one(name: str, reason: str, tmp_path: Path) -> None:
+    settings = LEDGER.replace(method=f"tests.server.test_method_at_the_server:{name}")
+    with pytest.raises(RunFailedError, match=reason):
+        federate(settings, tmp_path / "run")
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["status"] == "failed"
+    assert not list((tmp_path / "run").glob("best"))
 
 
 class Careless(Ledger):
