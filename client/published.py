@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from client.foreign_code import refuse_foreign_code
 from client.onboard import Onboarding, Outcome
 from client.own_site import Source, own_site
 from pfedgp_core.data.datasets import Split, load_dataset
@@ -62,6 +63,7 @@ def onboard_node(model: TrainedModel, node_config: Mapping[str, Any]) -> Onboard
             "This node takes no published model: name the folder of its site, such as --node-config "
             "'site=\"/state/ward-3\"'."
         )
+    refuse_foreign_code(model.settings, node_config)
     require_onboards(model.settings)
     name, source = _source(model, node_config)
     onboarding = Onboarding(

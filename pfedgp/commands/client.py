@@ -28,13 +28,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--state", type=Path, metavar="FOLDER", help="where the site keeps what it must not lose")
     parser.add_argument("--device", default="auto", metavar="NAME", help="auto, cpu, cuda or cuda:1 (default: auto)")
-    parser.add_argument(
-        "--allow-method",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="code that the server may name as its method: package.module:Class, installed here (repeatable)",
-    )
+    for kind, form in (("method", "Class"), ("network", "function")):
+        parser.add_argument(
+            f"--allow-{kind}",
+            action="append",
+            default=[],
+            metavar="PATH",
+            help=f"code that the server may name as its {kind}: package.module:{form}, installed here (repeatable)",
+        )
     parser.add_argument("--stock", action="store_true", help="run Flower's own SuperNode: slower, and runs any app")
     parser.add_argument("--insecure", action="store_true", help="plaintext, to a server on this machine only")
     parser.add_argument(
@@ -78,8 +79,8 @@ def _plan(args: argparse.Namespace) -> SitePlan:
         config |= {"data-path": args.data, "label-column": args.label_column}
         if args.data_root is not None:
             config["data-root"] = str(Path(args.data_root).expanduser().absolute())
-        if args.allow_method:
-            config["allow-methods"] = ",".join(args.allow_method)
+        if allowed := [*args.allow_method, *args.allow_network]:
+            config["allow-code"] = ",".join(allowed)
     ca, key = ("" if file is None else str(file.expanduser().absolute()) for file in (args.ca, args.key))
     return SitePlan(f"{host}:{port}", ca, key, config, str(state), name, args.stock)
 
