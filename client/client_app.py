@@ -5,7 +5,7 @@ from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
 from client.messages import Request, answers_errors, note_error, read_published, read_request, reply_to
-from client.method import site_method
+from client.method import checked_update, site_method
 from client.progress import note_progress
 from client.published import onboard_node
 from client.site import Site, greeting, load_site
@@ -50,10 +50,10 @@ def train(message: Message, context: Context) -> Message:
         method = site_method(settings, data, context.node_config)
         states = client_states(context, request.run, data.name) if method.keeps else None
         kept = states.current(request.accepted) if states else None
-        update = method.update(received, kept, data.train, stream)
+        update = checked_update(method, method.update(received, kept, data.train, stream))
     if states:
         update.result.counters["state_lost"] += states.lost
-        states.settle(request.accepted, request.best)
+        states.settle(request.accepted, request.best, request.round)
         states.put(request.round, kept if update.keep is None else update.keep)
     result, updated = private_update(
         settings, update.result, received, received if update.upload is None else update.upload
@@ -98,10 +98,11 @@ def _evaluate(request: Request, site: Site, model_round: int, context: Context) 
     stream = Stream(settings.seed, "evaluate", request.split, model_round, data.name, device=site.device)
     with explain_memory(site.device):
         method = site_method(settings, data, context.node_config)
-        kept = None
-        if method.keeps:
-            kept = client_states(context, request.run, data.name).current(request.accepted)
+        states = client_states(context, request.run, data.name) if method.keeps else None
+        kept = states.current(request.accepted) if states else None
         result = method.evaluate(request.shared_vector(), kept, data, request.split, stream)
+    if states and states.lost:
+        result.counters["state_lost"] += 1
     return EvaluateReply(
         data.name, request.split, result.sums, dict(result.counters), result.seconds, result.calibration, result.own
     )

@@ -68,14 +68,24 @@ def read_request(message: Message) -> Request:
     config = message.content.config_records[CONFIG]
     return Request(
         settings=Settings.from_run_config(json.loads(str(config[SETTINGS]))),
-        round=int(config.get(ROUND, 0)),  # type: ignore[arg-type]
+        round=_count(config, ROUND),
         split=str(config.get(SPLIT, "")),
         vector=_vector(message),
         spec=DataSpec.from_json(str(config[SPEC])) if SPEC in config else None,
         run=str(config.get(RUN, "")),
-        accepted=int(config.get(ACCEPTED, 0)),  # type: ignore[arg-type]
-        best=int(config.get(BEST, 0)),  # type: ignore[arg-type]
+        accepted=_count(config, ACCEPTED),
+        best=_count(config, BEST),
     )
+
+
+def _count(config: ConfigRecord, key: str) -> int:
+    """A round that the server names, 0 where it names none; DataError where it can be none."""
+    value = config.get(key, 0)
+    if type(value) is not int or not 0 <= value < 2**31:
+        raise DataError(
+            f"The server's {key} {str(value)[:40]!r} is no round: run the same pfedgp version on both sides."
+        )
+    return value
 
 
 def read_published(message: Message) -> TrainedModel:

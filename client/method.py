@@ -4,15 +4,18 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import torch
 
 from client.foreign_code import refuse_foreign_code
 from pfedgp_core.config import Settings
 from pfedgp_core.data.samples import ClientData
-from pfedgp_core.methods.base import Method
+from pfedgp_core.errors import DataError, NonFiniteError
+from pfedgp_core.methods.base import Method, Update
 from pfedgp_core.methods.make import make_method
+from pfedgp_core.wire.names import OK
 
-__all__ = ["site_method"]
+__all__ = ["checked_update", "site_method"]
 
 
 def site_method(settings: Settings, data: ClientData, node_config: Mapping[str, Any]) -> Method:
@@ -29,6 +32,30 @@ def site_method(settings: Settings, data: ClientData, node_config: Mapping[str, 
     refuse_foreign_code(settings, node_config)
     inputs = data.train.inputs
     return _built(settings, tuple(inputs.shape[1:]), len(data.class_names), inputs.device)
+
+
+def checked_update(method: Method, update: Update) -> Update:
+    """Hold an update to what its method promises, before anything of it is kept or sent.
+
+    Raises
+    ------
+    DataError
+        An upload without the status ``ok`` or the reverse, or a state of a method that keeps none.
+    NonFiniteError
+        Upload or state are not finite.
+    """
+    name = method.settings.method
+    if (update.upload is not None) != (update.result.status == OK):
+        raise DataError(
+            f"The method {name!r} reports {update.result.status!r} with{'' if update.upload is not None else 'out'} an "
+            "upload: its status must be 'ok' exactly where there is one."
+        )
+    if update.keep is not None and not method.keeps:
+        raise DataError(f"The method {name!r} leaves a state to keep: set keeps = True in its class.")
+    for vector in (update.upload, update.keep):
+        if vector is not None and not np.isfinite(vector).all():
+            raise NonFiniteError(f"The method {name!r} made values that are not finite, so nothing is kept or sent.")
+    return update
 
 
 @lru_cache(maxsize=1)

@@ -7,7 +7,7 @@ forgot, is never named, and its state is dropped.
 """
 
 import hashlib
-import io
+import json
 import logging
 import os
 from collections.abc import Mapping
@@ -25,6 +25,7 @@ __all__ = ["KEPT_FOLDER", "ClientStates", "client_states"]
 logger = logging.getLogger("pfedgp.client")
 
 KEPT_FOLDER = "PFEDGP_KEPT"  # a simulation's folder for the states of its clients
+SEAL = 32  # bytes of the hash before a state's values
 RECENT = 4  # accepted states that stay, beside that of the best model
 
 
@@ -73,21 +74,23 @@ class ClientStates:
             return None
         return vector if len(vector) else None
 
-    def settle(self, accepted: int, best: int) -> None:
+    def settle(self, accepted: int, best: int, round: int) -> None:
         """Drop what is no longer needed: states of refused rounds, and all but the newest and that of the best model.
 
         Parameters
         ----------
         accepted : int
-            The last round that the server accepted from this client.
+            The last round before `round` that the server accepted from this client.
         best : int
             Round of the best model so far.
+        round : int
+            Of the request. It knows nothing of later rounds, which a late request may find done already.
         """
         rounds = sorted(self._store.rounds())
         kept = [r for r in rounds if r <= accepted]
         needed = set(kept[-RECENT:]) | set([r for r in kept if r <= best][-1:])
         for r in rounds:
-            if r not in needed:
+            if r < round and r not in needed:
                 self._store.drop(r)
 
     def put(self, round: int, vector: np.ndarray | None) -> None:
@@ -126,38 +129,49 @@ def _digest(name: str) -> str:
 
 
 class _FolderStore:
-    """A file ``ROUND.npy`` for each state."""
+    """A file ``ROUND.state`` for each state: a hash of whose state it is and of its values, then the values."""
 
     def __init__(self, root: Path, run: str, client: str) -> None:
         self._root, self._folder = root, root / _digest(run) / _digest(client)
+        self._owner = json.dumps([run, client]).encode()
 
     def rounds(self) -> list[int]:
-        return [int(file.stem) for file in self._folder.glob("*.npy") if file.stem.isdecimal()]
+        return [int(file.stem) for file in self._folder.glob("*.state") if file.stem.isdecimal()]
 
     def read(self, round: int) -> np.ndarray | None:
+        file = self._file(round)
         try:
-            vector: np.ndarray = np.load(self._file(round), allow_pickle=False)
+            content = file.read_bytes()
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, EOFError) as error:
+        except OSError as error:
             raise ArtefactError(
-                f"Cannot read {self._file(round)} ({error}): restore it from a copy, or remove it to begin anew."
+                f"Cannot read {file} ({error.strerror}): give this user the right to read it."
             ) from error
-        return vector
+        seal, values = content[:SEAL], content[SEAL:]
+        if len(values) % 4 or seal != self._seal(round, values):
+            raise ArtefactError(
+                f"{file} is damaged, or is the state of another client or round: restore it from a copy, or remove it "
+                "to begin anew."
+            )
+        return np.frombuffer(values, "<f4").astype(np.float32)
 
     def write(self, round: int, vector: np.ndarray) -> None:
-        content = io.BytesIO()
-        np.save(content, vector, allow_pickle=False)
+        values = vector.astype("<f4").tobytes()
         with explained(self._folder):
-            self._root.mkdir(parents=True, exist_ok=True, mode=0o700)  # its content is a function of private data
             self._folder.mkdir(parents=True, exist_ok=True)
-        write_whole(self._file(round), content.getvalue())
+            self._root.chmod(0o700)  # its content is a function of private data
+        write_whole(self._file(round), self._seal(round, values) + values)
 
     def drop(self, round: int) -> None:
-        self._file(round).unlink(missing_ok=True)
+        with explained(self._folder):
+            self._file(round).unlink(missing_ok=True)
+
+    def _seal(self, round: int, values: bytes) -> bytes:
+        return hashlib.sha256(self._owner + round.to_bytes(8, "big") + values).digest()
 
     def _file(self, round: int) -> Path:
-        return self._folder / f"{round}.npy"
+        return self._folder / f"{round}.state"
 
 
 class _ContextStore:

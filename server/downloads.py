@@ -4,6 +4,7 @@ import numpy as np
 from flwr.app import ArrayRecord
 
 from pfedgp_core.methods.base import Method
+from pfedgp_core.methods.make import check_vector, explained_method
 from server.flower.messages import Packed
 
 __all__ = ["Downloads"]
@@ -28,8 +29,10 @@ class Downloads:
 
     def of(self, client: str) -> Packed:
         """The download of a client, by its name."""
-        vector = self.method.download(self.state, client)
+        with explained_method(self.method.settings.method, "download"):
+            vector = self.method.download(self.state, client)
         if id(vector) not in self._packed:
+            check_vector(self.method.settings.method, "download", vector)
             self._returned.append(vector)
             self._packed[id(vector)] = Packed(vector, self._arrays if vector is self.state else None)
         return self._packed[id(vector)]

@@ -11,7 +11,7 @@ from flwr.serverapp import Grid
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, ConfigError
 from pfedgp_core.methods.base import Method
-from pfedgp_core.methods.make import make_method
+from pfedgp_core.methods.make import check_vector, explained_method, make_method
 from pfedgp_core.metrics.task_report import task_report
 from server.clients.roster import Roster
 from server.clients.waiting import wait_for_clients, wait_for_returning
@@ -140,7 +140,9 @@ class Federation:
             recorder.reopen(former)
         wait_for_clients(roster, grid)
         method = make_method(settings, roster.spec.input_shape, len(roster.spec.class_names))
-        first = method.initial()
+        with explained_method(settings.method, "initial state"):
+            first = method.initial()
+        check_vector(settings.method, "initial state", first)
         _check_lengths(method, first, roster)
         recorder.start()
         if former is not None and former.current.vector.size != first.size:

@@ -183,6 +183,7 @@ def _of_run(settings: Settings, roster: Roster) -> dict[str, Any]:
     own_data = bool(roster.clients) and roster.own_data
     return {
         "seed": settings.seed,
+        "method": settings.method,
         "variant": settings.variant,
         "dataset": "own data" if own_data else settings.dataset,
     }

@@ -15,9 +15,10 @@ from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError, RunFailedError
 from pfedgp_core.learning.aggregation import implausible_updates, update_norms
 from pfedgp_core.methods.base import Method, Upload
+from pfedgp_core.methods.make import check_vector, explained_method
 from pfedgp_core.metrics.task_report import task_report
 from pfedgp_core.numerics.streams import Stream
-from pfedgp_core.wire.names import ACCEPTED, EVALUATE, OK, ROUND, SPLIT, STATUSES, TRAIN
+from pfedgp_core.wire.names import ACCEPTED, EVALUATE, OK, PERSONAL, ROUND, SPLIT, STATUSES, TRAIN
 from pfedgp_core.wire.replies import TrainReply
 from server.clients.roster import Client, Roster
 from server.downloads import Downloads
@@ -125,13 +126,15 @@ class MethodStrategy(Strategy):
         self._tell_roster(checked)
         if self.evaluation.split:
             self.aggregate_evaluate(server_round - 1, replies)
+        enough = len(checked.accepted) >= self.settings.min_results
         for name, accepted in checked.accepted.items():
-            self.roster.clients[name].trained_in.append(server_round)
-            if accepted.reply.status != OK:
+            if enough:  # else the round is as if it had not been, for what clients keep too
+                self.roster.clients[name].trained_in.append(server_round)
+            if accepted.reply.status not in (OK, PERSONAL):
                 logger.info("round %d: %s: %s", server_round, name, STATUSES[accepted.reply.status])
         metrics = MetricRecord({"ok": len(checked.accepted), "failed": len(checked.failed)})
         uploads = self._uploads(checked)
-        if len(checked.accepted) < self.settings.min_results or not uploads:
+        if not enough or not uploads:
             return None, metrics
         return pack_vector(self._step(uploads)), metrics
 
@@ -190,17 +193,13 @@ class MethodStrategy(Strategy):
     def _step(self, uploads: list[Upload]) -> np.ndarray:
         """The method's next state; RunFailedError where it is none that could be kept."""
         state = self.downloads.state
-        following = self.method.step(state, uploads)
-        if not isinstance(following, np.ndarray) or following.dtype != np.float32 or following.shape != state.shape:
-            made = f"{following.dtype} {list(following.shape)}" if isinstance(following, np.ndarray) else "no array"
+        with explained_method(self.settings.method, "step"):
+            following = self.method.step(state, uploads)
+        check_vector(self.settings.method, "step", following)
+        if following.shape != state.shape:
             raise RunFailedError(
-                f"The step of method = {self.settings.method!r} made {made} of a state of float32 "
-                f"{list(state.shape)}: it must keep type and length."
-            )
-        if not np.isfinite(following).all():
-            raise RunFailedError(
-                f"The step of method = {self.settings.method!r} made values that are not finite: nothing of this round "
-                "is kept; lower its step sizes."
+                f"The step of method = {self.settings.method!r} made {len(following)} values of a state of "
+                f"{len(state)}: it must keep the length."
             )
         return following
 

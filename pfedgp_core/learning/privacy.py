@@ -19,7 +19,7 @@ import numpy as np
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, NonFiniteError
 from pfedgp_core.learning.result import UpdateResult
-from pfedgp_core.wire.names import OK
+from pfedgp_core.wire.names import OK, PERSONAL
 
 __all__ = ["clipped_and_noised", "private_update", "require_accountant", "secure_normal", "spent"]
 
@@ -56,7 +56,11 @@ def private_update(
     NonFiniteError
         As `clipped_and_noised`.
     """
-    if settings.dp_noise == 0 or result.status not in TRAINED:
+    if settings.dp_noise == 0:
+        return result, updated
+    if result.status == PERSONAL:  # there is no update, and what the client trained for itself is not told
+        return dataclasses.replace(result, loss=None, steps=0, counters=Counter()), updated
+    if result.status not in TRAINED:
         return result, updated
     told = dataclasses.replace(result, status=OK, loss=None, steps=settings.local_epochs, counters=Counter())
     return told, clipped_and_noised(sent, updated, settings.dp_clip, settings.dp_noise * settings.dp_clip)

@@ -1,22 +1,66 @@
 """A method by its name or import path."""
 
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+import numpy as np
 import torch
 
 from pfedgp_core.config import Settings
-from pfedgp_core.errors import ConfigError
+from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
 from pfedgp_core.methods.base import Method
 from pfedgp_core.registry import METHODS, entry, is_import_path
 
-__all__ = ["find_method", "make_method", "require_onboards"]
+__all__ = ["check_vector", "explained_method", "find_method", "make_method", "require_onboards"]
 
 
 def make_method(
     settings: Settings, input_shape: tuple[int, ...], class_count: int, device: torch.device | str = "cpu"
 ) -> Method:
     """Make the method that ``settings.method`` names; raises as `find_method`."""
-    return find_method(settings)(settings, input_shape, class_count, device)
+    found = find_method(settings)
+    with explained_method(settings.method, "constructor"):
+        return found(settings, input_shape, class_count, device)
+
+
+@contextmanager
+def explained_method(method: str, part: str) -> Iterator[None]:
+    """Turn an exception of a method's own code into a sentence; what pFedGP raises stays as it is.
+
+    Raises
+    ------
+    RunFailedError
+        The `part` of the method raised something.
+    """
+    try:
+        yield
+    except PFedGPError:
+        raise
+    except Exception as error:
+        brief = (str(error).splitlines() or [""])[0][:200].rstrip(".")
+        raise RunFailedError(
+            f"The {part} of method = {method!r} failed ({type(error).__name__}: {brief}): correct its code; "
+            "PFEDGP_DEBUG=1 shows where."
+        ) from error
+
+
+def check_vector(method: str, part: str, vector: object) -> None:
+    """Make sure that what a part of a method gave is a vector as it travels and is kept.
+
+    Raises
+    ------
+    RunFailedError
+        It is no float32 array of one dimension, or not finite.
+    """
+    if not isinstance(vector, np.ndarray) or vector.dtype != np.float32 or vector.ndim != 1:
+        found = f"{vector.dtype} {list(vector.shape)}" if isinstance(vector, np.ndarray) else type(vector).__name__
+        raise RunFailedError(f"The {part} of method = {method!r} is {found}: return a float32 array of one dimension.")
+    if not np.isfinite(vector).all():
+        raise RunFailedError(
+            f"The {part} of method = {method!r} holds values that are not finite, so nothing of it is kept: lower its "
+            "step sizes."
+        )
 
 
 def find_method(settings: Settings) -> type[Method]:
@@ -40,6 +84,8 @@ def find_method(settings: Settings) -> type[Method]:
         if group not in METHODS and (group != found.name or rest not in found.options):
             known = ", ".join(f"{found.name}.{own}" for own in found.options) or "none"
             raise ConfigError(f"Unknown setting {key!r}: the settings of this method are: {known}.")
+    for own in found.options:
+        settings.own.get(f"{found.name}.{own}", found.options)  # checks the value
     if settings.dp_noise > 0 and not found.private:
         raise ConfigError(
             f"dp-noise > 0 does not go with method = {settings.method!r}, whose update is not one vector that can be "
@@ -81,6 +127,8 @@ def _imported(path: str) -> type[Method]:
     module, _, name = path.partition(":")
     try:
         found = getattr(importlib.import_module(module), name)
+    except AttributeError as error:
+        raise ConfigError(f"method = {path!r}: the module {module} has no {name}: correct the name.") from error
     except Exception as error:
         raise ConfigError(
             f"method = {path!r} cannot be imported ({type(error).__name__}): install the package or correct the path."

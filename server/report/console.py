@@ -11,7 +11,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.metrics.base import Metric
 from pfedgp_core.metrics.task_report import CLASSIFICATION, task_report
 from pfedgp_core.registry import is_gaussian
-from pfedgp_core.words import size
+from pfedgp_core.words import counted, size
 from server.report.reporters import Reporter
 from server.report.wording import OWN, doubt_of, duration, measure, number, shortened, telling
 
@@ -42,7 +42,6 @@ class ConsoleReporter(Reporter):
         """Print the effective settings as a small tree."""
         s, gp = settings, settings.gp
         self._rounds, self._report = s.rounds, task_report(s.task)
-        epochs = "1 local epoch" if s.local_epochs == 1 else f"{s.local_epochs} local epochs"
         network = f"network {s.network}, {s.feature_dim} features"
         inference, how = self._report.inference(s)
         gaussian = {
@@ -54,9 +53,9 @@ class ConsoleReporter(Reporter):
             "data": f"the clients' own, {s.task}" if own_data else f"{s.dataset}, {self._report.labels(s)}",
             "clients": f"{n_clients}, {s.clients_per_round} sampled in each round",
             "rounds": f"{s.rounds}, validation every {s.evaluate_every}, {s.aggregation} average",
-            "method": s.method,
+            "method": ", ".join([s.method, *_own_settings(s)]),
             **(gaussian if is_gaussian(s.method) else {"model": network}),
-            "update": f"{epochs}, learning rate {s.learning_rate:g}, momentum {s.momentum:g}",
+            "update": f"{_work(s)}, learning rate {s.learning_rate:g}, momentum {s.momentum:g}",
             "seed": f"{s.seed}",
             "folder": f"{path}",
         }
@@ -114,7 +113,7 @@ class ConsoleReporter(Reporter):
         for i, numbers in enumerate(self._federated(summary)):
             self._print(f"{'' if i else 'federated':<11}{numbers}")
         self._print(
-            f"           {summary.get('status', 'ended')} after {summary.get('rounds', 0)} rounds, "
+            f"           {summary.get('status', 'ended')} after {counted(summary.get('rounds', 0), 'round')}, "
             f"{summary.get('clients', len(rows))} clients, best round {_text(summary.get('best_round'))}, "
             f"{duration(summary.get('seconds'))}"
         )
@@ -223,3 +222,22 @@ def _text(value: Any) -> str:
 def _plain(text: str) -> str:
     """Printable ASCII, with escapes for the rest: no terminal obeys what it prints, and every one can show it."""
     return "".join(c if c.isascii() and c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _own_settings(settings: Settings) -> list[str]:
+    """The method's own settings, as the run has them."""
+    group = f"{settings.method}."
+    return [
+        f"{key.removeprefix(group)} {value}"
+        for key, value in settings.own.to_run_config().items()
+        if key.startswith(group)
+    ]
+
+
+def _work(settings: Settings) -> str:
+    """How much a client computes in one update."""
+    epochs = counted(settings.local_epochs, "local epoch")
+    if is_gaussian(settings.method):
+        return epochs
+    batches = "1 mini-batch" if settings.local_steps == 1 else f"{settings.local_steps} mini-batches"
+    return f"{batches} of {settings.batch_size} samples" if settings.local_steps else epochs

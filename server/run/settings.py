@@ -34,7 +34,10 @@ def dump_settings(settings: Settings, table: str = "") -> str:
     values = settings.to_run_config()
     lines = [f"[{table}]"] if table else []
     open_group = ""
-    for key, _, text in describe():
+    rows = [(key, text) for key, _, text in describe()]
+    known = {key for key, _ in rows}
+    rows += [(key, "of the method that is named by its import path") for key in values if key not in known]
+    for key, text in rows:
         group, _, name = key.rpartition(".")
         if group != open_group:
             lines += ["", f"[{table}.{group}]" if table else f"[{group}]"]

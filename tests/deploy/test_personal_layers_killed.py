@@ -54,7 +54,7 @@ def ends_and_names_the_way_on(run: Program) -> None:
 
 def kept(deployment: Deployment, name: str) -> list[bytes]:
     """The site's personal layers after the last round, of each run."""
-    return [file.read_bytes() for file in deployment.site_state(name).glob(f"kept/*/*/{ROUNDS}.npy")]
+    return [file.read_bytes() for file in deployment.site_state(name).glob(f"kept/*/*/{ROUNDS}.state")]
 
 
 def test_kills_in_turn_change_no_bit(deployment: Deployment) -> None:

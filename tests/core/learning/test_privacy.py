@@ -204,3 +204,10 @@ def test_the_command_line_checks_for_the_accountant(
     assert main(["simulate", "--set", "dp-noise=1.0", "--out", str(tmp_path / "run")]) == 2
     assert "pip install 'pfedgp[privacy]'" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_what_a_client_trains_for_itself_is_not_told() -> None:
+    result = UpdateResult("personal", 1.25, 20, Counter(step_skipped=1), {"network": 0.1})
+    told, _ = private_update(PRIVATE, result, vector(1), vector(1))
+    assert (told.loss, told.steps, told.counters) == (None, 0, Counter())
+    assert told.status == "personal"

@@ -16,7 +16,7 @@ OPTIONS = (
 
 def kept(project: Project, service: str) -> list[str]:
     """Hashes of the site's personal layers after the last round, of each run."""
-    done = project.execute(service, "sh", "-c", f"sha256sum /state/kept/*/*/{ROUNDS}.npy")
+    done = project.execute(service, "sh", "-c", f"sha256sum /state/kept/*/*/{ROUNDS}.state")
     return [line.split()[0] for line in done.stdout.splitlines()]
 
 

@@ -22,14 +22,14 @@ PHASES: dict[str, Any] = {
     "validation": lambda: at_message(EVALUATE, 2),
     "final test": lambda: at_message(EVALUATE, 4),
     # The client dies: its new state is written half, or whole and its reply is not sent.
-    "state of a client half written": lambda: dies_at_file("3.npy", "to-disk"),
-    "state of a client just written": lambda: dies_at_file("3.npy", "replace", after=True),
+    "state of a client half written": lambda: dies_at_file("3.state", "to-disk"),
+    "state of a client just written": lambda: dies_at_file("3.state", "replace", after=True),
 }
 
 
 def states(folder: Path) -> dict[str, bytes]:
     """All kept states by client and round, whatever the run."""
-    return {"/".join(file.parts[-2:]): file.read_bytes() for file in folder.rglob("*.npy")}
+    return {"/".join(file.parts[-2:]): file.read_bytes() for file in folder.rglob("*.state")}
 
 
 @pytest.fixture
