@@ -40,6 +40,7 @@ hypothesis.settings.load_profile("pfedgp")
 torch.set_num_threads(1)
 
 TESTS = Path(__file__).resolve().parent
+DEPLOY = TESTS / "deploy"
 FLOWER_TESTS = {"client", "deploy", "pfedgp", "server"}
 
 
@@ -58,9 +59,17 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests come first: the last ones to end would otherwise run alone."""
+    """Files with slow tests come first: the last ones to end would otherwise run alone.
+
+    The tests of one deployment share its processes, and stop some of them, so they keep their order.
+    """
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+    for path in {item.path for item in items if DEPLOY in item.path.parents}:
+        places = [i for i, item in enumerate(items) if item.path == path]
+        written = sorted((items[i] for i in places), key=lambda item: item.location[1] or 0)
+        for i, item in zip(places, written, strict=True):
+            items[i] = item
 
 
 _HOME = pytest.StashKey[str | None]()

@@ -20,6 +20,7 @@ from flwr.supercore.inflatable.inflatable_object import iterate_object_tree
 from flwr.supercore.inflatable.inflatable_protobuf_utils import make_pull_object_fn_protobuf
 from flwr.supercore.inflatable.inflatable_utils import ObjectPullError, inflate_object_from_contents, pull_objects
 
+from server.flower.attended import attended
 from server.flower.deadline import seconds_left
 from server.flower.reply_checks import UNREADABLE
 from server.flower.wrapped_grid import WrappedGrid
@@ -63,13 +64,15 @@ class DeployedGrid(WrappedGrid):
         client, node = self._grid._runtime_client, self._grid.node  # type: ignore[attr-defined]
         run_id = self._grid.run.run_id
         try:
-            contents = pull_objects(
-                [part.object_id for part in iterate_object_tree(tree)],
-                make_pull_object_fn_protobuf(client.PullObject, node, run_id),
-                max_time=seconds_left(),
-                max_tries_per_object=None,
-                initial_backoff=FIRST_WAIT,
-                backoff_cap=LAST_WAIT,
+            contents = attended(
+                lambda: pull_objects(
+                    [part.object_id for part in iterate_object_tree(tree)],
+                    make_pull_object_fn_protobuf(client.PullObject, node, run_id),
+                    max_time=seconds_left(),
+                    max_tries_per_object=None,
+                    initial_backoff=FIRST_WAIT,
+                    backoff_cap=LAST_WAIT,
+                )
             )
         except ObjectPullError:
             return _failed(announced, ErrorCode.MESSAGE_UNAVAILABLE, "incomplete")
