@@ -26,7 +26,7 @@ def make_method(
 
 @contextmanager
 def explained_method(method: str, part: str) -> Iterator[None]:
-    """Turn an exception of a method's own code into a sentence; what pFedGP raises stays as it is.
+    """Turn an exception of a user's own method into a sentence; what pFedGP raises stays as it is.
 
     Raises
     ------
@@ -38,6 +38,8 @@ def explained_method(method: str, part: str) -> Iterator[None]:
     except PFedGPError:
         raise
     except Exception as error:
+        if not is_import_path(method):  # a fault of ours, which needs its traceback
+            raise
         brief = (str(error).splitlines() or [""])[0][:200].rstrip(".")
         raise RunFailedError(
             f"The {part} of method = {method!r} failed ({type(error).__name__}: {brief}): correct its code; "

@@ -8,12 +8,19 @@ import numpy as np
 import pytest
 from flwr.app import Error, Message
 
+import client.site
 import pfedgp_core.data.simulated
 from pfedgp_core.data.datasets import TensorSplit
 from pfedgp_core.errors import RunFailedError
 from pfedgp_core.wire.names import CONFIG, SPLIT
 from tests.federation_run import SMALL, Run, federate, initial_model
 from tests.wire_parts import metrics_in, vector_of
+
+
+def forget_clients() -> None:
+    """Clear what this process keeps of simulated clients, which other tests of the same settings have filled."""
+    pfedgp_core.data.simulated.simulated_client.cache_clear()
+    client.site._simulated.cache_clear()
 
 
 def test_without_validation_data_the_best_model_is_the_final_one(
@@ -26,12 +33,12 @@ def test_without_validation_data_the_best_model_is_the_final_one(
         none = TensorSplit(data.validation.inputs[:0], data.validation.labels[:0])
         return dataclasses.replace(data, validation=none)
 
-    pfedgp_core.data.simulated.simulated_client.cache_clear()
+    forget_clients()
     monkeypatch.setattr(pfedgp_core.data.simulated, "client_data", without_validation)
     try:
         run = federate(SMALL.replace(rounds=2), tmp_path / "run")
     finally:
-        pfedgp_core.data.simulated.simulated_client.cache_clear()
+        forget_clients()
     assert run.model("best").tobytes() == run.model("final").tobytes()
     assert run.summary["best_round"] == 2
     assert run.summary["validation_accuracy"] is None
