@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from client.state import SEAL
 from server.run.model_file import load_model
 from tests.deploy.deployment import WARDS, Deployment, deployed
 from tests.deploy.program import Program
@@ -53,8 +54,8 @@ def ends_and_names_the_way_on(run: Program) -> None:
 
 
 def kept(deployment: Deployment, name: str) -> list[bytes]:
-    """The site's personal layers after the last round, of each run."""
-    return [file.read_bytes() for file in deployment.site_state(name).glob(f"kept/*/*/{ROUNDS}.state")]
+    """The site's personal layers after the last round, of each run; the seal before them names the run."""
+    return [file.read_bytes()[SEAL:] for file in deployment.site_state(name).glob(f"kept/*/*/{ROUNDS}.state")]
 
 
 def test_kills_in_turn_change_no_bit(deployment: Deployment) -> None:

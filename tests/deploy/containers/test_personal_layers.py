@@ -3,6 +3,7 @@
 import pytest
 from safetensors.numpy import load_file
 
+from client.state import SEAL
 from tests.deploy.containers.compose import MARKS, Project, docker, runner
 
 pytestmark = MARKS
@@ -15,8 +16,9 @@ OPTIONS = (
 
 
 def kept(project: Project, service: str) -> list[str]:
-    """Hashes of the site's personal layers after the last round, of each run."""
-    done = project.execute(service, "sh", "-c", f"sha256sum /state/kept/*/*/{ROUNDS}.state")
+    """Hashes of the site's personal layers after the last round, of each run; the seal before them names the run."""
+    each = f"for file in /state/kept/*/*/{ROUNDS}.state; do tail -c +{SEAL + 1} $file | sha256sum; done"
+    done = project.execute(service, "sh", "-c", each)
     return [line.split()[0] for line in done.stdout.splitlines()]
 
 
