@@ -33,7 +33,7 @@ def test_accuracy_is_that_of_the_simulation_and_results_are_on_the_host(
     here, there = (json.loads((f / "summary.json").read_text()) for f in (folder, simulated))
     print(f"accuracy: containers {here['accuracy']:.4f}, simulation {there['accuracy']:.4f}")
     assert here["status"] == "completed"
-    # The image has a torch of its own, whose last bits decide which round is best: three standard errors of 211 samples.
+    # The image has a torch of its own, whose last bits decide which round is best: three standard errors, 211 samples.
     assert abs(here["accuracy"] - there["accuracy"]) <= 0.03
     assert min(here["accuracy"], there["accuracy"]) > 0.95
     (folder / "report.html").unlink()
