@@ -1,5 +1,6 @@
 """The Flower ClientApp: unpack a request, call the core, pack the reply."""
 
+import numpy as np
 import torch
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
@@ -9,10 +10,11 @@ from client.method import checked_update, site_method
 from client.progress import note_progress
 from client.published import onboard_node
 from client.site import Site, greeting, load_site
-from client.state import client_states
+from client.state import ClientStates, client_states
 from pfedgp_core.devices import explain_memory
 from pfedgp_core.errors import DataError
 from pfedgp_core.learning.privacy import private_update
+from pfedgp_core.methods.base import Method
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.wire.names import OK, SPLITS
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
@@ -47,9 +49,7 @@ def train(message: Message, context: Context) -> Message:
             evaluation_error = note_error("the evaluation in a train request", error, context)
     stream = Stream(settings.seed, "train", request.round, data.name, device=site.device)
     with explain_memory(site.device):
-        method = site_method(settings, data, context.node_config)
-        states = client_states(context, request.run, data.name) if method.keeps else None
-        kept = states.current(request.accepted) if states else None
+        method, states, kept = _method(request, site, context)
         update = checked_update(method, method.update(received, kept, data.train, stream))
     if states:
         update.result.counters["state_lost"] += states.lost
@@ -90,6 +90,13 @@ def onboard(message: Message, context: Context) -> Message:
     return reply_to(message, onboard_node(read_published(message), context.node_config))
 
 
+def _method(request: Request, site: Site, context: Context) -> tuple[Method, ClientStates | None, np.ndarray | None]:
+    """The run's method, the states that this client keeps where the method keeps any, and the one that counts now."""
+    method = site_method(request.settings, site.data, context.node_config)
+    states = client_states(context, request.run, site.data.name) if method.keeps else None
+    return method, states, states.current(request.accepted) if states else None
+
+
 def _evaluate(request: Request, site: Site, model_round: int, context: Context) -> EvaluateReply:
     """The personal classifier under what arrived, which round `model_round` made, on the split asked for."""
     if request.split not in SPLITS:
@@ -97,9 +104,7 @@ def _evaluate(request: Request, site: Site, model_round: int, context: Context) 
     settings, data = request.settings, site.data
     stream = Stream(settings.seed, "evaluate", request.split, model_round, data.name, device=site.device)
     with explain_memory(site.device):
-        method = site_method(settings, data, context.node_config)
-        states = client_states(context, request.run, data.name) if method.keeps else None
-        kept = states.current(request.accepted) if states else None
+        method, states, kept = _method(request, site, context)
         result = method.evaluate(request.shared_vector(), kept, data, request.split, stream)
     if states and states.lost:
         result.counters["state_lost"] += 1

@@ -5,10 +5,10 @@ import torch
 from torch import Tensor, nn
 
 from pfedgp_core.config import Settings
-from pfedgp_core.errors import DataError
 from pfedgp_core.heads.make import make_head
 from pfedgp_core.kernels.base import Kernel
 from pfedgp_core.kernels.make import make_kernel
+from pfedgp_core.model.flat import fill, flatten, length
 from pfedgp_core.model.network import build_network
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.registry import VARIANTS
@@ -95,12 +95,11 @@ class SharedState(nn.Module):
     @property
     def size(self) -> int:
         """Length of the flat vector."""
-        return sum(t.numel() for t in self._tensors())
+        return length(self._tensors())
 
     def to_vector(self) -> np.ndarray:
         """A copy of all shared values, float32 [size]."""
-        flat = torch.cat([t.detach().reshape(-1).to("cpu", torch.float32) for t in self._tensors()])
-        return flat.numpy()
+        return flatten(self._tensors())
 
     def load_vector(self, vector: np.ndarray) -> None:
         """Take over all shared values.
@@ -110,15 +109,5 @@ class SharedState(nn.Module):
         DataError
             The vector has another length or holds non-finite values.
         """
-        if vector.shape != (self.size,):
-            raise DataError(
-                f"The shared vector has {vector.size} values where this model has {self.size}: server and client must "
-                "use the same network, feature-dim, variant and input shape."
-            )
-        if not np.isfinite(vector).all():
-            raise DataError("The shared vector holds non-finite values and is refused: restart from an earlier model.")
-        source, start = torch.from_numpy(np.array(vector, dtype=np.float32)), 0
-        with torch.no_grad():
-            for t in self._tensors():
-                t.copy_(source[start : start + t.numel()].view_as(t))
-                start += t.numel()
+        remedy = "server and client must use the same network, feature-dim, variant and input shape."
+        fill(self._tensors(), vector, "The shared vector", remedy)
