@@ -1,5 +1,5 @@
-# make run | test | test-all | coverage | lint | format | settings | clean | lock | compose-test | test-flower-next. The
-# first call makes .venv and installs everything; ARGS goes to the command.
+# make run | test | test-all | coverage | guarded | lint | format | settings | clean | lock | compose-test |
+# test-flower-next. The first call makes .venv and installs everything; ARGS goes to the command.
 
 PYTHON ?= python3
 VENV := .venv
@@ -12,7 +12,9 @@ OLD := pFedGP needs Python 3.11, 3.12 or 3.13: name one that is installed, for e
 # which come first. A run says its seed in its first lines; ARGS=--randomly-seed=SEED gives the same order once more.
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: run test test-all coverage lint format settings clean lock compose-test test-flower-next
+SECTIONS := $(filter-out %/harness.py,$(wildcard scripts/guarded/*.py))
+
+.PHONY: run test test-all coverage guarded lint format settings clean lock compose-test test-flower-next
 
 run: $(STAMP)
 	$(BIN)/pfedgp simulate $(ARGS)
@@ -28,6 +30,10 @@ test-all: $(STAMP)
 # Which lines the fast tests run; what they start as processes of their own does not count.
 coverage: $(STAMP)
 	$(PYTEST) -m "not slow" --cov --cov-report=term:skip-covered $(ARGS)
+
+# Attacks and bad days, a script a section and a line a case; ARGS chooses cases by words of their names.
+guarded: $(STAMP)
+	@failed=0; for section in $(SECTIONS); do echo "$$section"; $(BIN)/python $$section $(ARGS) || failed=1; done; exit $$failed
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .

@@ -1,16 +1,20 @@
 """Flower's programs, their environment, and the ports that they listen on."""
 
 import os
+import secrets
 import shutil
 import socket
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from pfedgp_core.errors import RunFailedError
 
 __all__ = ["QUIET", "flower_environment", "flower_program", "free_ports"]
+
+LOWEST_PORT = 12_000
+PORT_TRIES = 100
+OUTGOING_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 # Flower and Ray read these once, when they are imported or start a process.
 QUIET = {
@@ -25,18 +29,41 @@ QUIET = {
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports of the loopback interface that are free at the moment."""
-    with _sockets(count) as sockets:
+    """Return ports of the loopback interface that are free at the moment.
+
+    They lie below those that the system hands out for outgoing connections, so that no connection made in between
+    takes one.
+    """
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(_bound()) for _ in range(count)]
         return [s.getsockname()[1] for s in sockets]
 
 
-@contextmanager
-def _sockets(count: int) -> Iterator[Sequence[socket.socket]]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for s in sockets:
-            s.bind(("127.0.0.1", 0))
-        yield sockets
+def _bound() -> socket.socket:
+    """A socket on a free port of the loopback interface."""
+    for _ in range(PORT_TRIES):
+        with suppress(OSError):
+            return _bound_to(LOWEST_PORT + secrets.randbelow(_first_outgoing() - LOWEST_PORT))
+    return _bound_to(0)
+
+
+def _bound_to(port: int) -> socket.socket:
+    made = socket.socket()
+    try:
+        made.bind(("127.0.0.1", port))
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+def _first_outgoing() -> int:
+    """The lowest port that the system gives to outgoing connections."""
+    try:
+        first = int(OUTGOING_PORTS.read_text(encoding="ascii").split()[0])
+    except (OSError, ValueError, IndexError):
+        return 32768
+    return first if first > 2 * LOWEST_PORT else 32768
 
 
 def flower_program(name: str) -> str:

@@ -1,6 +1,7 @@
 """A deployment on the loopback interface, and the proof that the clients' updates travel over gRPC."""
 
 import hashlib
+import socket
 import tomllib
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from google.protobuf.message import DecodeError
 
 from pfedgp.local.deployment import deploy_local
 from pfedgp.local.processes import LocalFlower, write_app
+from pfedgp.processes import flower as programs
 from pfedgp.processes.flower import flower_program, free_ports
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
@@ -121,3 +123,16 @@ def test_a_process_that_ends_early_is_reported_with_its_last_words(tmp_path: Pat
 
 def test_free_ports_are_distinct() -> None:
     assert len(set(free_ports(20))) == 20
+
+
+def test_no_outgoing_connection_takes_a_free_port() -> None:
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    assert max(free_ports(50)) < max(lowest, 32768)
+
+
+def test_ports_where_all_tried_ones_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        monkeypatch.setattr(programs, "LOWEST_PORT", taken.getsockname()[1])
+        monkeypatch.setattr(programs.secrets, "randbelow", lambda _: 0)
+        assert free_ports(1) != [taken.getsockname()[1]]

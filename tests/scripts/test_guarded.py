@@ -1,0 +1,72 @@
+"""scripts/guarded/harness.py: a case passes, fails or is late, and the exit code says so."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.program import is_alive, wait_for
+
+HARNESS = Path(__file__).parents[2] / "scripts/guarded"
+SCRIPT = """
+import subprocess, sys, time
+sys.path.insert(0, {harness!r})
+from harness import case, main
+
+@case("the sum is right")
+def right(folder):
+    (folder / "file").write_text("kept apart")
+    return f"{{1 + 1}} of 2"
+
+@case("the sum is wrong")
+def wrong(folder):
+    assert 1 + 1 == 3, "one and one are two"
+
+@case("it ends in time", seconds=1.0)
+def late(folder):
+    print(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]).pid, flush=True)
+    time.sleep(600)
+
+if __name__ == "__main__":
+    raise SystemExit(main())
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "section.py"
+    path.write_text(SCRIPT.format(harness=str(HARNESS)), encoding="utf-8")
+    return path
+
+
+def run(script: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(script), *words]
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+
+
+def test_a_case_that_passes_says_what_it_measured(script: Path) -> None:
+    ended = run(script, "sum is right")
+    assert ended.returncode == 0, ended.stdout
+    assert ended.stdout.splitlines()[0].startswith("pass")
+    assert ended.stdout.splitlines()[0].endswith("the sum is right: 2 of 2")
+
+
+def test_a_case_that_fails_shows_why(script: Path) -> None:
+    ended = run(script, "wrong", "right")
+    assert ended.returncode == 1
+    assert "FAIL" in ended.stdout
+    assert "one and one are two" in ended.stdout
+    assert "1 of 2 cases pass" in ended.stdout
+
+
+def test_a_case_that_is_late_is_ended_with_all_that_it_started(script: Path) -> None:
+    ended = run(script, "in time")
+    assert ended.returncode == 1
+    assert "not within 1 s" in ended.stdout
+    child = next(int(line) for line in ended.stdout.split() if line.isdigit() and int(line) > 1)
+    wait_for(lambda: not is_alive(child), 5.0, "the end of the case's child")
+
+
+def test_words_that_name_no_case_are_a_failure(script: Path) -> None:
+    assert run(script, "nothing like this").returncode == 1
