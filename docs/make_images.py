@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from pfedgp_core.files.csv_text import split_names
 from pfedgp_core.metrics.classification import MetricSums
 from server.report.drawing import Drawing
 from server.report.figures import reliability
@@ -52,7 +53,7 @@ def result(run: RunFiles) -> Drawing:
     clients = run.calibration.clients
     drawing = Drawing(820, 420, f"Accuracy and confidence of {len(clients)} clients, and a reliability diagram of all")
     drawing.text(20, 28, "Test accuracy of each client, and its mean confidence", fill="ink", size=13)
-    classes = {row["name"]: row["classes"].replace(";", ", ") for row in run.clients}
+    classes = {row["name"]: ", ".join(split_names(row["classes"])) for row in run.clients}
     left, wide, top, step = 90.0, 350.0, 44.0, 340.0 / len(clients)
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         x = left + wide * share

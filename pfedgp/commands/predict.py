@@ -1,5 +1,7 @@
 """``pfedgp predict``: a site's classifier on new samples, as CSV.
 
+Texts that a spreadsheet would take for a formula begin with an apostrophe (`pfedgp_core.files.csv_text`).
+
 ``id``
     File name below the data's folder, or number of the row, counted from 1.
 ``predicted``
@@ -15,8 +17,6 @@
 """
 
 import argparse
-import csv
-import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -120,17 +120,18 @@ def _require_site(path: Path) -> None:
 
 
 def _to_csv(site: "SavedSite", samples: "Samples", prediction: "Prediction", threshold: float) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    from pfedgp_core.files.csv_text import csv_text
+
     names = site.class_names
     measures = ("entropy", "epistemic", "aleatoric")
-    writer.writerow(["id", "predicted", *(f"p:{name}" for name in names), *measures, "abstain"])
+    columns = ["id", "predicted", *(f"p:{name}" for name in names), *measures, "abstain"]
     uncertainty = zip(*(getattr(prediction, measure).tolist() for measure in measures), strict=True)
     rows = zip(samples.ids, prediction.predicted.tolist(), prediction.probabilities.tolist(), uncertainty, strict=True)
-    for name, best, row, parts in rows:
-        numbers = [f"{number:.6g}" for number in (*row, *parts)]
-        writer.writerow([name, names[best], *numbers, int(row[best] < threshold)])
-    return text.getvalue()
+    cells = [
+        [name, names[best], *(f"{number:.6g}" for number in (*row, *parts)), int(row[best] < threshold)]
+        for name, best, row, parts in rows
+    ]
+    return csv_text(columns, cells)
 
 
 def _summarise(

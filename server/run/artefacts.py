@@ -24,8 +24,6 @@
     Accuracy over rounds; calibration of the final predictions. In regression ``rmse.png`` and ``coverage.png``.
 """
 
-import csv
-import io
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -34,6 +32,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from pfedgp_core.config import Settings
+from pfedgp_core.files.csv_text import csv_text, join_names
 from server.run.files import append_line, explained, write_new, write_whole
 from server.run.json_text import to_json
 from server.run.model_file import holds_model, remove_model, save_model
@@ -141,15 +140,11 @@ class RunFolder:
         write_whole(self.path / "partition.json", partition.to_json() + "\n")
 
     def write_clients(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write ``clients.csv``: a line a client; classes are joined by ``;``, a missing number is ``n/a``."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
+        """Write ``clients.csv``: a line a client; a missing number is ``n/a`` (`pfedgp_core.files.csv_text`)."""
         columns = tuple(rows[0]) if rows else ("name",)
-        writer.writerow(columns)
-        for row in rows:
-            cells = [";".join(row[c]) if c == "classes" else row[c] for c in columns]
-            writer.writerow(["n/a" if cell is None else cell for cell in cells])
-        write_whole(self.path / "clients.csv", text.getvalue())
+        lines = [[join_names(row[c]) if c == "classes" else row[c] for c in columns] for row in rows]
+        cells = [["n/a" if cell is None else cell for cell in line] for line in lines]
+        write_whole(self.path / "clients.csv", csv_text(columns, cells))
 
     def write_calibration(self, record: Mapping[str, Any]) -> None:
         """Write ``calibration.json``: bins of the test predictions per client and pooled, and class confusion."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
+from pfedgp_core.files.csv_text import read_csv
 from pfedgp_core.metrics.base import Metric
 from pfedgp_core.metrics.calibration import Confusion
 from pfedgp_core.metrics.classification import MetricSums
@@ -166,8 +167,7 @@ def _rows(path: Path) -> list[Row]:
     if not path.is_file():
         return []
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return [{str(key): value or "" for key, value in row.items()} for row in csv.DictReader(file)]
+        return read_csv(path.read_bytes().decode("utf-8"))
     except (OSError, ValueError, csv.Error) as error:
         raise _damaged(path, error) from error
 

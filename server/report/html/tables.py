@@ -1,6 +1,7 @@
 """The tables of a report: captions, headings and cells as plain text."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,8 +9,10 @@ from typing import Any
 from markupsafe import Markup
 
 from pfedgp_core.config import Settings
+from pfedgp_core.files.csv_text import split_names
 from pfedgp_core.metrics.base import Metric
 from pfedgp_core.metrics.summary import summarise
+from pfedgp_core.words import few
 from server.report.html.run_files import Calibration, Row, as_number, judged_columns, worst_first
 from server.report.html.templates import render
 from server.report.wording import MISSING, measure, number, percent, telling, title
@@ -32,7 +35,7 @@ _DESCRIBED = ("classes", "n_train", "n_test", "rounds_trained", "last_trained_ro
 _WHOLE = {"n_train", "n_test", "rounds_trained", "last_trained_round", "n", "seed"}
 _LONG = 24  # characters, from which on a cell gets more room before its text breaks
 _NONE = "\N{MIDDLE DOT}"  # of samples, in the confusion table
-MOST_CLASSES = 20  # of the confusion table; more do not fit a page
+MOST_CLASSES = 20  # of the confusion table, and of a client's row; more do not fit a page
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,9 @@ def confusion_table(calibration: Calibration) -> Table:
     """Who was taken for whom: the whole matrix where it fits a page, otherwise the most frequent mistakes."""
     names = calibration.class_names
     counts = {(true, predicted): n for true, predicted, n in calibration.confusion}
-    totals = [sum(n for (true, _), n in counts.items() if true == i) for i in range(len(names))]
+    totals: Counter[int] = Counter()
+    for (true, _), n in counts.items():
+        totals[true] += n
     if len(names) > MOST_CLASSES:
         mistakes = sorted((-n, pair) for pair, n in counts.items() if pair[0] != pair[1])[:MOST_CLASSES]
         rows = [
@@ -169,7 +174,7 @@ def _first(rows: Sequence[Row]) -> list[tuple[str, Metric]]:
 def _client_cell(key: str, text: str) -> Cell:
     value = as_number(text)
     if key in _TEXT_COLUMNS:
-        shown = text.replace(";", ", ") if key == "classes" else text
+        shown = few(split_names(text), MOST_CLASSES) if key == "classes" else text
         return _cell(shown, header=key == "name", sort=shown, words=True)
     if value is None:
         return _cell(text or MISSING, sort="")
