@@ -1,11 +1,13 @@
 """Results of an exchange with the clients: a round of training, an evaluation."""
 
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
 from flwr.app import Message
 
+from pfedgp_core.bounded_counts import bounded_counts
 from pfedgp_core.metrics.task_report import CLASSIFICATION, Sums, TaskReport
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 from server.clients.roster import Client
@@ -66,18 +68,37 @@ class Evaluation:
     report: TaskReport = CLASSIFICATION
 
     @property
+    def claimed(self) -> dict[str, int]:
+        """Samples of each client that answered, by its name."""
+        return {name: a.reply.sums.n for name, a in self.replies.accepted.items()}
+
+    @property
+    def counted(self) -> dict[str, int]:
+        """Samples with which each of them counts in what is pooled (`bounded_counts`)."""
+        return dict(zip(self.claimed, bounded_counts(list(self.claimed.values())), strict=True))
+
+    @property
     def pooled(self) -> Sums:
-        """Sums over all samples of all clients that answered."""
+        """Sums over the samples of all clients that answered, each with as many as it counts with."""
         total: Any = self.report.sums()
-        return sum((a.reply.sums for a in self.replies.accepted.values()), total)
+        counted = self.counted
+        return sum((a.reply.sums.thinned(counted[name]) for name, a in self.replies.accepted.items()), total)
 
     @property
     def own_pooled(self) -> Sums:
-        """Sums over all samples, each predicted among its client's own classes alone."""
+        """The same, with each sample predicted among its client's own classes alone."""
         total: Any = self.report.sums()
-        return sum((a.reply.own_or_all for a in self.replies.accepted.values()), total)
+        counted = self.counted
+        return sum((a.reply.own_or_all.thinned(counted[name]) for name, a in self.replies.accepted.items()), total)
 
     @property
     def metrics(self) -> dict[str, float | int | None]:
         """Metrics of the pooled samples; None where there are none."""
         return self.report.summarise(self.pooled)
+
+    @property
+    def means(self) -> dict[str, float | None]:
+        """Mean of each client's own metric over the clients that have one, each with weight 1; None without any."""
+        measured = [a.reply.sums for a in self.replies.accepted.values()]
+        found = {m.key: [v for v in map(m.value, measured) if v is not None] for m in self.report.metrics("client")}
+        return {key: fmean(values) if values else None for key, values in found.items()}

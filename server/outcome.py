@@ -13,6 +13,7 @@ from pfedgp_core.wire.versions import software_versions
 from server.clients.roster import Client, Roster
 from server.exchanged import Asked, Evaluation, Training
 from server.strategy import WITH_UPDATE
+from server.weights import bounded, weight_notes
 
 __all__ = ["client_rows", "read_record", "round_record", "summary", "unfinished", "with_evaluation"]
 
@@ -129,8 +130,9 @@ def summary(
 ) -> dict[str, Any]:
     """Return ``summary.json`` of a run that reached its end.
 
-    Metrics are federated: over all test samples of all clients, each predicted by its own client. Those that begin with
-    ``own_`` come from predictions among the client's own classes alone.
+    Metrics are federated: over the test samples of all clients, each predicted by its own client, and each client
+    counts with a bounded number (`pfedgp_core.bounded_counts`). Those that begin with ``own_`` come from predictions
+    among the client's own classes alone, those with ``mean_`` are means over clients, each with weight 1.
     ``gp_share`` and ``network_share`` are shares of the clients' computing time.
     """
     test_replies = [a.reply for a in test.replies.accepted.values()]
@@ -138,16 +140,20 @@ def summary(
     for record in history:
         spent.update({phase: record["seconds"][phase] for phase in ("network", "gp")})
     total = spent["network"] + spent["gp"]
-    numbers = test.metrics
+    numbers, claimed = test.metrics, test.claimed
     notes = []
     if validation_score is None:
         notes.append("no client has validation data: the best model is the final one")
+    notes += weight_notes("validation", {client.name: client.hello.n_validation for client in roster.all})
+    notes += weight_notes("test", claimed)
     clients_software = {line for client in roster.all for line in _as_lines(client.hello.versions)}
     return {
         "status": "completed",
         **{key: numbers[key] for key in test.report.pooled},
         **test.report.own(test.own_pooled),
-        "test_samples": numbers["n"],
+        **{f"mean_{key}": value for key, value in test.means.items()},
+        "test_samples": sum(claimed.values()),
+        "bounded_clients": bounded(claimed),
         "rounds": len(history),
         "clients": len(roster.clients),
         "missing_clients": missing,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pfedgp_core.bounded_counts import bounded_counts
 from pfedgp_core.metrics.calibration import CalibrationSums, lowest_ece, prudent_temperature
 from pfedgp_core.metrics.classification import MetricSums
 from pfedgp_core.metrics.summary import summarise
@@ -16,6 +17,8 @@ __all__ = ["RunCalibration"]
 @dataclass(frozen=True)
 class RunCalibration:
     """The sums of all tested clients together, and what was chosen on their validation data.
+
+    A client counts in each split with a bounded number of samples (`pfedgp_core.bounded_counts`).
 
     Parameters
     ----------
@@ -33,18 +36,23 @@ class RunCalibration:
     @classmethod
     def of(cls, test: Evaluation) -> "RunCalibration | None":
         """Pool what clients returned; None where none returned sums for calibration, as in regression."""
-        extras = [a.reply.calibration for a in test.replies.accepted.values() if a.reply.calibration is not None]
+        extras = {
+            name: a.reply.calibration for name, a in test.replies.accepted.items() if a.reply.calibration is not None
+        }
         if not extras:
             return None
-        total = sum(extras, CalibrationSums.zero())
-        prudent = prudent_temperature([extra.validation for extra in extras])
+        validation = bounded_counts([extra.validation[0].n for extra in extras.values()])
+        tested = test.counted
+        parts = [extra.thinned(n, tested[name]) for n, (name, extra) in zip(validation, extras.items(), strict=True)]
+        total = sum(parts, CalibrationSums.zero())
+        prudent = prudent_temperature([extra.validation for extra in extras.values()])
         return cls(total, lowest_ece(total.validation), prudent)
 
     def record(self, test: Evaluation, class_names: Sequence[str]) -> dict[str, Any]:
         """Return ``calibration.json``.
 
         ``pooled`` and ``clients`` hold the sums of the test data at temperature 1, bin by bin: number of samples, sum
-        of their confidences, number of correct ones.
+        of their confidences, number of correct ones. Those of a client are as it sent them.
         """
         return {
             "split": "test",

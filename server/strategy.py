@@ -32,6 +32,7 @@ from server.flower.reply_checks import (
     read_riding_evaluation,
     read_train_reply,
 )
+from server.weights import doubtful_claims
 
 __all__ = ["WITH_UPDATE", "MethodStrategy"]
 
@@ -76,6 +77,9 @@ class MethodStrategy(Strategy):
             "%d clients with %d training, %d validation and %d test samples; %d shared values (%.1f MB a message)",
             *(len(clients), *samples, self.upload_size, 4e-6 * self.upload_size),
         )
+        for split, words in (("train", "training"), ("validation", "validation"), ("test", "test")):
+            for doubt in doubtful_claims(words, {c.name: getattr(c.hello, f"n_{split}") for c in clients}):
+                logger.warning("%s", doubt)
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid

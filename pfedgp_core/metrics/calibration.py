@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pfedgp_core.bounded_counts import bounded_counts, even_part
 from pfedgp_core.checks import MALFORMED, count
 from pfedgp_core.errors import DataError
 from pfedgp_core.metrics.classification import MetricSums, metric_sums
@@ -66,6 +67,16 @@ class CalibrationSums:
             tuple(a + b for a, b in zip(self.validation, other.validation, strict=True)),
             tuple(a + b for a, b in zip(self.test, other.test, strict=True)),
             _sorted(counts),
+        )
+
+    def thinned(self, validation: int, test: int) -> "CalibrationSums":
+        """Return the sums reduced to so many samples of each split, taken evenly."""
+        kept = self.confusion
+        if test < self.test[0].n:
+            counts = even_part([n for _, _, n in kept], test)
+            kept = tuple((true, predicted, n) for (true, predicted, _), n in zip(kept, counts, strict=True) if n)
+        return CalibrationSums(
+            tuple(at.thinned(validation) for at in self.validation), tuple(at.thinned(test) for at in self.test), kept
         )
 
     def to_dict(self) -> dict[str, list[int] | list[float]]:
@@ -136,7 +147,7 @@ def prudent_temperature(clients: Sequence[Sequence[MetricSums]]) -> float | None
     never goes beyond it. It is above 1 for one that is too sure of itself, and the grid's last where no confidence is
     so low; temperatures before it stay allowed, because the next step of the coarse grid may be the larger error.
 
-    A client counts with at most as many samples as the median one, because a client alone says how many it has.
+    A client counts with at most as many samples as the median one (`bounded_counts`).
 
     Samples whose confidence no temperature changes, as at a site with a single class, say nothing about it and are left
     out. With fewer than ten others the posterior stays as it is, at temperature 1.
@@ -149,9 +160,8 @@ def prudent_temperature(clients: Sequence[Sequence[MetricSums]]) -> float | None
     clients = [sums for sums in clients if sums[0].n]
     if not clients:
         return None
-    counts = sorted(sums[0].n for sums in clients)
-    median = counts[(len(counts) - 1) // 2]
-    parts = [min(1.0, median / sums[0].n) * _informative(sums) for sums in clients]
+    weights = bounded_counts([sums[0].n for sums in clients], multiple=1)
+    parts = [weight / sums[0].n * _informative(sums) for weight, sums in zip(weights, clients, strict=True)]
     count, right, confidence = np.sum(parts, axis=0)
     n = float(count[0].sum())
     if n < _FEWEST:

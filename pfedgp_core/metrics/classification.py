@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pfedgp_core.bounded_counts import even_part
 from pfedgp_core.checks import MALFORMED, count, finite
 from pfedgp_core.errors import ConfigError, DataError
 
@@ -65,6 +66,23 @@ class MetricSums:
             self.bin_count + other.bin_count,
             self.bin_confidence + other.bin_confidence,
             self.bin_correct + other.bin_correct,
+        )
+
+    def thinned(self, n: int) -> "MetricSums":
+        """Return the sums reduced to `n` samples, taken evenly (`even_part`); themselves where they have no more."""
+        if n >= self.n:
+            return self
+        kept = np.array(even_part([*self.bin_correct, *(self.bin_count - self.bin_correct)], n), dtype=np.int64)
+        correct, wrong = np.split(kept, 2)
+        means = np.divide(self.bin_confidence, self.bin_count, out=np.zeros(len(correct)), where=self.bin_count > 0)
+        return MetricSums(
+            n,
+            int(correct.sum()),
+            self.nll_sum * n / self.n,
+            self.brier_sum * n / self.n,
+            correct + wrong,
+            means * (correct + wrong),
+            correct,
         )
 
     def __eq__(self, other: object) -> bool:

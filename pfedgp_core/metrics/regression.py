@@ -69,6 +69,15 @@ class RegressionSums:
             return NotImplemented
         return RegressionSums(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
+    def thinned(self, n: int) -> "RegressionSums":
+        """Return the sums reduced to `n` samples, taken evenly; themselves where they have no more."""
+        if n >= self.n:
+            return self
+        floats = {f.name: getattr(self, f.name) * n / self.n for f in fields(self) if f.type is float}
+        # Python's integers: a product of two counts is beyond 64 bits.
+        covered = [(int(inside) * n + self.n // 2) // self.n for inside in self.covered]
+        return RegressionSums(n=n, **floats, covered=np.array(covered, dtype=np.int64))
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RegressionSums) and self.to_dict() == other.to_dict()
 

@@ -11,14 +11,15 @@ from pfedgp_core.config import Settings
 from pfedgp_core.metrics.base import Metric
 from pfedgp_core.metrics.task_report import CLASSIFICATION, task_report
 from pfedgp_core.registry import is_gaussian
-from pfedgp_core.words import counted, size
+from pfedgp_core.words import counted, few, size
 from server.report.reporters import Reporter
-from server.report.wording import OWN, doubt_of, duration, measure, number, shortened, telling
+from server.report.wording import MEAN, OWN, doubt_of, duration, measure, number, shortened, telling
 
 __all__ = ["ConsoleReporter"]
 
 _MOST_ROWS = 100  # of the table per client; the rest is in clients.csv
 _WIDEST_CELL = 40
+_MOST_NAMED = 20  # clients in a line
 _LATEST = 9  # rounds that the time left is estimated from
 
 
@@ -103,9 +104,12 @@ class ConsoleReporter(Reporter):
         if len(rows) > _MOST_ROWS:
             self._print(f"... and {len(rows) - _MOST_ROWS} more clients in clients.csv")
         self._name("no test result", summary.get("missing_clients"))
-        for name, reasons in (summary.get("failures") or {}).items():
+        failures = list((summary.get("failures") or {}).items())
+        for name, reasons in failures[:_MOST_NAMED]:
             listed = ", ".join(f"{shortened(reason, 120)} x {count}" for reason, count in reasons.items())
             self._print(f"  failures of {shortened(name, _WIDEST_CELL)}: {listed}")
+        if len(failures) > _MOST_NAMED:
+            self._print(f"  ... and failures of {len(failures) - _MOST_NAMED} more clients in summary.json")
         events = {name: count for name, count in sorted(self._counters.items()) if count}
         if events:
             self._print("counters: " + ", ".join(f"{name} {count}" for name, count in events.items()))
@@ -139,6 +143,10 @@ class ConsoleReporter(Reporter):
         if own := [key for key in telling([summary]) if key.startswith(OWN)]:
             numbers = "  ".join(f"{key.removeprefix(OWN)} {measure(key, summary[key])}" for key in own)
             lines.append(f"over each client's own classes: {numbers}")
+        means = [m for m in self._report.metrics("client") if summary.get(f"{MEAN}{m.key}") is not None]
+        if means:
+            numbers = "  ".join(f"{m.key} {measure(m.key, summary[f'{MEAN}{m.key}'])}" for m in means)
+            lines.append(f"mean over clients: {numbers}")
         if baselines := self._report.metrics("baseline"):
             lines.append(f"clients' training means alone: {_listed(baselines, summary).replace('baseline_', '')}")
         if summary.get("temperature") is not None:
@@ -147,7 +155,9 @@ class ConsoleReporter(Reporter):
 
     def _name(self, what: str, reasons: Mapping[str, str] | None) -> None:
         if reasons:
-            listed = ", ".join(f"{name} ({shortened(reason, 120)})" for name, reason in sorted(reasons.items()))
+            listed = few(
+                [f"{name} ({shortened(reason, 120)})" for name, reason in sorted(reasons.items())], _MOST_NAMED
+            )
             self._print(f"  {what}: {listed}")
 
     def _print(self, line: str) -> None:

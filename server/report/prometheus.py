@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from pfedgp_core.config import Settings
 from server.report.reporters import Reporter, client_measures, pooled_measures
-from server.report.wording import capital, title
+from server.report.wording import MEAN, capital, title
 from server.run.files import write_whole
 
 __all__ = ["PrometheusFile"]
@@ -83,7 +83,8 @@ class PrometheusFile(Reporter, Collector):
     def finish(self, rows: Sequence[Mapping[str, Any]], summary: Mapping[str, Any], path: Path) -> None:
         """Add the test results of the federation and of every client."""
         for key, value in pooled_measures(summary).items():
-            self._gauge(f"test_{key}", f"{capital(title(key))} over all test samples.", [({}, value)])
+            where = "each on its own test samples" if key.startswith(MEAN) else "over all test samples"
+            self._gauge(f"test_{key}", f"{capital(title(key))} {where}.", [({}, value)])
         for key, by_client in client_measures(rows).items():
             samples: Samples = [({"client": name}, value) for name, value in by_client.items()]
             self._gauge(f"client_{key}", f"{capital(title(key))} on the client's own test samples.", samples)

@@ -8,6 +8,7 @@ from pfedgp_core.metrics.summary import find_metric
 from pfedgp_core.metrics.temperature import TEMPERATURE_GRID
 
 __all__ = [
+    "MEAN",
     "OWN",
     "capital",
     "doubt_of",
@@ -24,6 +25,7 @@ __all__ = [
 
 MISSING = "n/a"
 OWN = "own_"  # how the keys of metrics over a client's own classes begin
+MEAN = "mean_"  # and those of means over clients
 _FEW = 100  # validation samples, below which one of them decides between temperatures
 _TITLES = {
     "name": "client",
@@ -34,7 +36,7 @@ _TITLES = {
     "train_loss": "training loss",
 }
 # How the key of a metric is extended, and how the extension reads.
-_BEFORE = {"validation_": "validation", "test_": "test", OWN: "own-class"}
+_BEFORE = {"validation_": "validation", "test_": "test", OWN: "own-class", MEAN: "mean client"}
 _AFTER = {"_at_temperature": "at temperature", "_at_model_temperature": "at model temperature"}
 
 
