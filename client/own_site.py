@@ -34,6 +34,7 @@ from pfedgp_core.data.own.samples import Samples
 from pfedgp_core.data.samples import Split, normalised
 from pfedgp_core.data.spec import DataSpec, normal_class, parse_shape, union_of_classes
 from pfedgp_core.errors import ConfigError, DataError
+from pfedgp_core.names import NAME_LIMIT, name_fault
 from pfedgp_core.registry import DATASETS, TASKS
 from pfedgp_core.words import shape_text
 
@@ -42,7 +43,6 @@ __all__ = ["OwnSite", "Source", "own_site"]
 logger = logging.getLogger("pfedgp.client")
 
 CACHED_SITES = 16  # a process serves one node; a test serves some in turn
-NAME_LIMIT = 100
 SPLIT_FILE = "split.json"
 _NO_ROWS = np.empty(0, dtype=np.int64)
 
@@ -89,10 +89,10 @@ class Source:
             The node has no name that the federation could know it by, or the setting ``input-shape`` is no shape.
         """
         name = str(node_config.get("client-name", "")).strip()
-        if not name or not name.isprintable() or len(name) > NAME_LIMIT:
+        if fault := name_fault(name, NAME_LIMIT):
             raise ConfigError(
-                f"client-name = {name!r} is not the name of a site: give a site with data of its own a name of at most "
-                f'{NAME_LIMIT} printable characters, such as client-name="ward-3".'
+                f"client-name = {name!r} is not the name of a site, as it {fault}: give a site with data of its own a "
+                f'name of at most {NAME_LIMIT} printable characters, such as client-name="ward-3".'
             )
         return cls(
             name,

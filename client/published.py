@@ -30,10 +30,11 @@ from pfedgp_core.data.own.samples import Samples
 from pfedgp_core.data.simulated import simulated_partition
 from pfedgp_core.errors import ConfigError, DataError, NoSiteFolderError
 from pfedgp_core.methods.make import require_onboards
+from pfedgp_core.names import NAME_LIMIT, name_fault
 from pfedgp_core.registry import DATASETS
 from pfedgp_core.site.saved import is_site
 from pfedgp_core.site.trained_model import TrainedModel
-from pfedgp_core.wire.publication import CREATED, NAME_LIMIT, REFRESHED, UNCHANGED, OnboardReply
+from pfedgp_core.wire.publication import CREATED, REFRESHED, UNCHANGED, OnboardReply
 
 __all__ = ["onboard_node"]
 
@@ -100,8 +101,10 @@ def _resize(model: TrainedModel, node_config: Mapping[str, Any]) -> bool:
 def _source(model: TrainedModel, node_config: Mapping[str, Any]) -> tuple[str, Path | Samples | Split]:
     """The client's name, empty where it has none, and its data: its own, or a part of the model's simulation."""
     name = str(node_config.get("client-name", "")).strip()
-    if name and (not name.isprintable() or len(name) > NAME_LIMIT):
-        raise ConfigError(f"client-name = {name!r} is not a name: give at most {NAME_LIMIT} printable characters.")
+    if name and (fault := name_fault(name, NAME_LIMIT)):
+        raise ConfigError(
+            f"client-name = {name!r} is not a name, as it {fault}: give at most {NAME_LIMIT} printable characters."
+        )
     if path := str(node_config.get("data-path", "")).strip():
         state = str(node_config.get("state", "")).strip()
         if not state and path not in DATASETS:

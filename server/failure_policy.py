@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
 from pfedgp_core.wire.replies import TrainReply
+from pfedgp_core.words import few
 from server.flower.reply_checks import Checked
 
 __all__ = ["FailurePolicy"]
@@ -80,4 +81,4 @@ class FailurePolicy:
 
 
 def _named(failed: Mapping[str, str]) -> str:
-    return ", ".join(f"{name}: {reason}" for name, reason in sorted(failed.items()))
+    return few([f"{name}: {reason}" for name, reason in sorted(failed.items())], 10)

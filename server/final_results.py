@@ -12,6 +12,7 @@ from pfedgp_core.data.simulated import simulated_partition
 from pfedgp_core.data.spec import DataSpec
 from pfedgp_core.errors import RunFailedError
 from pfedgp_core.metrics.task_report import TaskReport
+from pfedgp_core.words import few
 from server.clients.roster import Roster
 from server.exchanged import Evaluation
 from server.outcome import client_rows, summary
@@ -53,7 +54,7 @@ def refuse_untested(roster: Roster, test: Evaluation, path: Path) -> None:
     """Raise RunFailedError where there are clients with test data and none of them could test the model."""
     missing = _missing(roster, test)
     if missing and not test.replies.accepted:
-        named = ", ".join(f"{name}: {reason}" for name, reason in missing.items())
+        named = few([f"{name}: {reason}" for name, reason in missing.items()])
         raise RunFailedError(f"No client could test the model ({named}); the model is in {path}.")
 
 

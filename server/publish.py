@@ -21,7 +21,7 @@ from pfedgp_core.methods.make import require_onboards
 from pfedgp_core.site.trained_model import TrainedModel
 from pfedgp_core.wire.names import ONBOARD
 from pfedgp_core.wire.publication import OnboardReply, publication
-from pfedgp_core.words import counted
+from pfedgp_core.words import counted, few
 from server.clients.key_names import KeyNames
 from server.flower.messages import Packed, Poll, push, request
 from server.flower.reply_checks import read_onboard_reply
@@ -214,7 +214,7 @@ class Publication:
                 reply.name or f"node {node}",
                 reply.outcome,
                 reply.samples,
-                ", ".join(reply.classes),
+                few(reply.classes, 10),
                 reply.seconds,
                 part,
             ),
@@ -267,7 +267,7 @@ class Publication:
             )
         reasons = sorted({row["error"] for row in self._rows.values()})
         remedies = " ".join(f"{name}: {_REMEDIES[name]}." for name in reasons if name in _REMEDIES)
-        return f"None of {len(self._rows)} nodes could be onboarded ({', '.join(reasons)}). {remedies}".rstrip()
+        return f"None of {len(self._rows)} nodes could be onboarded ({few(reasons, 10)}). {remedies}".rstrip()
 
     def _state(self) -> str:
         failed = len(self._rows) - len(self.onboarded)

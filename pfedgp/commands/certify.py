@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pfedgp_core.errors import ConfigError
+from pfedgp_core.words import few
 
 if TYPE_CHECKING:
     from pfedgp_core.site.saved import SavedSite
@@ -159,7 +160,7 @@ def _text(result: dict[str, Any]) -> str:
     count = len(result["classes"])
     lines = [
         (
-            f"Certificate of site {result['site']}: {', '.join(result['classes'])}; {result['n']} samples, "
+            f"Certificate of site {result['site']}: {few(result['classes'], 20)}; {result['n']} samples, "
             f"method {result['method']}, delta {result['delta']:g}"
         ),
         "",

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from pfedgp_core.errors import ConfigError
+from pfedgp_core.names import first_alike
 
 __all__ = ["add_arguments", "main"]
 
@@ -38,6 +39,10 @@ def main(args: argparse.Namespace) -> int:
     clients = args.client_names or [f"client-{number}" for number in range(1, count + 1)]
     if len(set(clients)) < len(clients):
         raise ConfigError("--client-names holds a name twice: give every site its own.")
+    if pair := first_alike(clients):
+        raise ConfigError(
+            f"--client-names {pair[0]} and {pair[1]} look alike, and a run refuses one of them: rename it."
+        )
     folder = args.out.expanduser().absolute()
     made = issue(folder, args.san, clients, days, args.renew_server)
     if not made:

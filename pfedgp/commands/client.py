@@ -11,6 +11,7 @@ from pfedgp.site.preflight import is_builtin_data
 from pfedgp.site.state import SiteState
 from pfedgp.site.supervisor import SiteSupervisor
 from pfedgp_core.errors import ConfigError, DataError
+from pfedgp_core.names import NAME_LIMIT, name_fault
 
 __all__ = ["add_arguments", "main"]
 
@@ -63,8 +64,8 @@ def _plan(args: argparse.Namespace) -> SitePlan:
         from pfedgp.cli import VERBS
 
         raise ConfigError(f"Missing: {', '.join(missing)}. A whole command: {VERBS['client'].example}")
-    if args.name is not None and (not args.name.strip() or not args.name.isprintable() or "/" in args.name):
-        raise ConfigError(f"--name {args.name!r} is not a name: give printable text without a slash.")
+    if args.name is not None and (fault := name_fault(args.name, NAME_LIMIT) or ("has a slash" * ("/" in args.name))):
+        raise ConfigError(f"--name {args.name!r} is not a name, as it {fault}: give printable text without a slash.")
     host, port = _address(args.superlink)
     _check_security(args, host)
     _check_path(args.data or "")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pfedgp.options import collect_settings
 from pfedgp_core.config_text import describe
 from pfedgp_core.errors import ConfigError
+from pfedgp_core.words import few
 from server.outputs import Outputs
 from server.run.settings import read_settings_file
 
@@ -61,7 +62,7 @@ def main(args: argparse.Namespace) -> int:
         sizes.append(f"{name} {len(rows)}")
     out = args.out.expanduser()
     write_folder(out, files)
-    classes = ", ".join(dataset.class_names[c] for c in partition.classes[index])
+    classes = few([dataset.class_names[c] for c in partition.classes[index]], 20)
     print(f"{args.client} holds the classes {classes}: {', '.join(sizes)} samples; saved in {out}.")
     return 0
 

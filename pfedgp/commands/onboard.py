@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pfedgp_core.errors import ConfigError
+from pfedgp_core.names import NAME_LIMIT, name_fault
+from pfedgp_core.words import few
 
 if TYPE_CHECKING:
     from client.onboard import Outcome
@@ -67,8 +69,8 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace, out: Path) -> None:
-    if args.name is not None and (not args.name.strip() or not args.name.isprintable()):
-        raise ConfigError(f"--name {args.name!r} is not a name: give printable text.")
+    if args.name is not None and (fault := name_fault(args.name, NAME_LIMIT)):
+        raise ConfigError(f"--name {args.name!r} is not a name, as it {fault}: give printable text.")
     if args.data is None and args.refresh:
         raise ConfigError("--refresh makes a site again from all its data: give them with --data.")
     if args.data is None and not args.add:
@@ -84,7 +86,7 @@ def _show(outcome: "Outcome", out: Path, chosen: bool, seconds: float) -> None:
     if not outcome.written:
         print(f"The site {site.name} in {out} stays as it is.")
         return
-    counts = ", ".join(f"{name}: {n}" for name, n in site.samples.counts(site.model.class_names).items())
+    counts = few([f"{name}: {n}" for name, n in site.samples.counts(site.model.class_names).items()], 10)
     temperature = f"{site.model.temperature:g}{'' if chosen else ' (none was chosen for this model)'}"
     print(
         f"Site {site.name}: {len(site.samples)} samples ({counts}), model {site.model.sha256[:12]}, "

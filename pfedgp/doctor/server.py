@@ -23,7 +23,7 @@ from pfedgp.processes.called_as import control_is_internal
 from pfedgp.processes.linux import clock_is_synchronised, is_alive, listening_on
 from pfedgp_core.errors import ConfigError, PFedGPError
 from pfedgp_core.wire.versions import software_versions
-from pfedgp_core.words import size
+from pfedgp_core.words import few, size
 
 __all__ = ["check_server"]
 
@@ -77,7 +77,7 @@ def _versions_of_run(state: ServerState, record: dict[str, Any]) -> Iterator[Che
     if summaries:
         others = _read(summaries[-1]).get("other_client_versions") or []
         if others:
-            sentence = f"In the run {summaries[-1].parent.name}, sites had other versions ({', '.join(others)})."
+            sentence = f"In the run {summaries[-1].parent.name}, sites had other versions ({few(others, 20)})."
             problem = warning("other-versions", sentence, "Install the same version of pfedgp everywhere.")
             yield Check("sites' versions", "", problem)
 
@@ -183,8 +183,8 @@ def _sites(record: dict[str, Any], certs: Path) -> Check:
     problem = None
     if missing:
         remedy = "The server registers keys within seconds of their arrival; if it does not, restart it."
-        problem = warning("not-registered", f"Not registered yet: {', '.join(missing)}.", remedy)
-    return Check("sites", ", ".join(told) or "none is registered", problem)
+        problem = warning("not-registered", f"Not registered yet: {few(missing, 20)}.", remedy)
+    return Check("sites", few(told, 20) or "none is registered", problem)
 
 
 def _connected(node: SuperNode) -> str:

@@ -12,6 +12,7 @@ from pfedgp.operator.connection import Target
 from pfedgp.operator.control import Control, Run
 from pfedgp.processes.colours import without_colours
 from pfedgp_core.errors import PFedGPError, RunFailedError
+from pfedgp_core.words import few
 
 __all__ = ["Printed", "UnfinishedError", "follow"]
 
@@ -189,7 +190,7 @@ class _Watch:
         elif not started:
             away = [node.name for node in self.control.nodes() if not node.online]
             if away:
-                text = f"Registered but not connected: {', '.join(away)}."
+                text = f"Registered but not connected: {few(away, 20)}."
         if text and text != self.said:
             self.show(text)
             self.said = text

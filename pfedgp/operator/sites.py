@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from pfedgp.operator.control import Control, UnreachableError
 from pfedgp_core.errors import ConfigError, PFedGPError
+from pfedgp_core.words import few
 
 __all__ = ["SiteWatch", "read_public_key"]
 
@@ -102,9 +103,9 @@ class SiteWatch:
                 self.say(f"warning: {error}")
             self._known[path] = stamp
         if new:
-            self.say(f"registered {', '.join(new)}")
+            self.say(f"registered {few(new, 20)}")
         if again:
-            self.say(f"registered before: {', '.join(again)}")
+            self.say(f"registered before: {few(again, 20)}")
 
     def _tell(self) -> None:
         nodes = [node for node in self.control.nodes() if node.online]

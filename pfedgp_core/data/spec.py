@@ -6,6 +6,7 @@ and the moments of their inputs, and the server makes one list of classes and on
 
 import json
 import math
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -16,6 +17,7 @@ from pfedgp_core.data.moments import divisors
 from pfedgp_core.errors import ConfigError, DataError
 
 __all__ = [
+    "CLASSES_OF_A_SITE",
     "CLASS_NAME_LIMIT",
     "LARGEST_INPUT",
     "LARGEST_SHAPE",
@@ -28,6 +30,7 @@ __all__ = [
 ]
 
 CLASS_NAME_LIMIT = 200  # characters
+CLASSES_OF_A_SITE = 1_000  # which one site may bring, unless the setting class-names has them
 
 LARGEST_INPUT = 1e30  # beyond it float32 has no room for differences and quotients
 LARGEST_SHAPE = 10**8  # values of one input
@@ -155,8 +158,8 @@ def parse_shape(text: str) -> tuple[int, ...] | None:
 
 
 def normal_class(name: str) -> str:
-    """The name of a class in the form in which it is compared: file systems differ in how they store an accent."""
-    return unicodedata.normalize("NFC", name.strip())
+    """The name of a class as it is compared: without spaces that nobody sees, with accents as one character each."""
+    return unicodedata.normalize("NFC", re.sub(" {2,}", " ", name.strip()))
 
 
 def _is_integer(text: str) -> bool:

@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pfedgp_core.checks import MALFORMED, count, finite, not_negative, text
-from pfedgp_core.data.spec import CLASS_NAME_LIMIT
+from pfedgp_core.data.spec import CLASS_NAME_LIMIT, normal_class
 from pfedgp_core.errors import DataError
+from pfedgp_core.names import NAME_LIMIT, name_fault
 from pfedgp_core.wire.names import Fields
 
 __all__ = ["Hello"]
@@ -82,12 +83,13 @@ class Hello:
             )
         except MALFORMED as error:
             raise DataError(f"malformed hello ({type(error).__name__})") from None
-        if not hello.name or not hello.name.isprintable() or len(hello.name) > 100:
-            raise DataError("hello with an empty, unprintable or over-long client name")
+        if fault := name_fault(hello.name, NAME_LIMIT):
+            raise DataError(f"hello with a client name that {fault}")
         if any(c >= len(hello.class_names) for c in hello.classes):
             raise DataError("hello with a class id that is not among its classes")
-        if not all(name.isprintable() and len(name) <= CLASS_NAME_LIMIT for name in hello.class_names):
-            raise DataError("hello with an unprintable or over-long class name")
+        for name in hello.class_names:
+            if fault := name_fault(normal_class(name), CLASS_NAME_LIMIT):
+                raise DataError(f"hello with a class whose name {fault}")
         if len(set(hello.classes)) < len(hello.classes):
             raise DataError("hello with a class twice")
         if len(hello.input_shape) > 3 or math.prod(hello.input_shape) > INPUT_LIMIT:

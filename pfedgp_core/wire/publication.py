@@ -14,6 +14,7 @@ import numpy as np
 
 from pfedgp_core.checks import COUNT_LIMIT, MALFORMED, SECONDS_LIMIT
 from pfedgp_core.errors import AlteredModelError, DataError
+from pfedgp_core.names import NAME_LIMIT, name_fault
 from pfedgp_core.site.trained_model import TrainedModel
 from pfedgp_core.wire.names import MODEL, MODEL_HASH, ONBOARDED, Fields
 
@@ -21,7 +22,6 @@ __all__ = ["CREATED", "OUTCOMES", "REFRESHED", "UNCHANGED", "OnboardReply", "pub
 
 CREATED, REFRESHED, UNCHANGED = "created", "refreshed", "unchanged"
 OUTCOMES = (CREATED, REFRESHED, UNCHANGED)  # what was done to the site's folder
-NAME_LIMIT = 100
 
 
 def publication(model: TrainedModel) -> Fields:
@@ -123,8 +123,8 @@ class OnboardReply:
             )
         except MALFORMED as error:
             raise DataError(f"malformed answer ({type(error).__name__})") from None
-        if (reply.name and not reply.name.isprintable()) or len(reply.name) > NAME_LIMIT:
-            raise DataError("an answer with an unprintable or over-long client name")
+        if reply.name and (fault := name_fault(reply.name, NAME_LIMIT)):
+            raise DataError(f"an answer with a client name that {fault}")
         if reply.model_sha256 != model.sha256:
             raise DataError("the site stands on another model")
         plausible = 0 < reply.samples <= COUNT_LIMIT and 0 <= reply.seconds <= SECONDS_LIMIT

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
@@ -15,6 +16,7 @@ __all__ = ["Greetings"]
 
 logger = logging.getLogger("pfedgp.server")
 
+LONGEST_PAUSE = 60.0  # seconds between greetings of a node whose answers fail again and again
 GRACE = 1.0  # seconds that an answer may take beyond the life of its question
 
 
@@ -35,6 +37,7 @@ class Greetings:
     _sent: dict[str, tuple[int, float]] = field(default_factory=dict)  # message id -> node id, until when it counts
     _again: dict[int, float] = field(default_factory=dict)  # node id -> before which time not to greet it again
     _told: dict[int, str] = field(default_factory=dict)  # node id -> what the log last said about it
+    _failed: Counter[int] = field(default_factory=Counter)  # node id -> answers that failed, in a row
 
     @property
     def waiting(self) -> set[int]:
@@ -46,6 +49,7 @@ class Greetings:
         """A node's answer was good."""
         self.refused.pop(node, None)
         self._told.pop(node, None)
+        self._failed.pop(node, None)
 
     def put_off(self, node: int, sentence: str, seconds: float) -> None:
         """Greet a node again after so many seconds; the log says why, once."""
@@ -53,6 +57,11 @@ class Greetings:
         if self._told.get(node) != sentence:
             logger.warning("%s", sentence)
             self._told[node] = sentence
+
+    def put_off_longer(self, node: int, sentence: str, seconds: float) -> None:
+        """As `put_off`, twice as long with each time: an answer that never becomes whole costs everybody its wait."""
+        self.put_off(node, sentence, min(seconds * 2 ** min(self._failed[node], 16), LONGEST_PAUSE))
+        self._failed[node] += 1
 
     def refuse(self, node: int, reason: str, sentence: str, seconds: float) -> None:
         """A node cannot take part as it is; it is greeted again later, as its operator may mend it."""
@@ -63,6 +72,7 @@ class Greetings:
         """Nodes that left may be greeted as soon as they come back."""
         for node in nodes:
             self._again.pop(node, None)
+            self._failed.pop(node, None)
             self.refused.pop(node, None)
 
     def due(self, node: int) -> bool:

@@ -10,11 +10,10 @@ import numpy as np
 from pfedgp_core.data.spec import LARGEST_INPUT, DataSpec
 from pfedgp_core.wire.hello import Hello
 
-__all__ = ["HOPELESS_SCALE", "impossible_moments", "off_scale", "on_another_scale", "trusted_counts", "two_scales"]
+__all__ = ["HOPELESS_SCALE", "impossible_moments", "off_scale", "on_another_scale", "two_scales"]
 
 OTHER_SCALE = 1e3  # times the usual spread of a feature
 HOPELESS_SCALE = 1e6  # the same for a site that comes later, whose rare values may be honest
-COUNT_RATIO = 1000  # a site counts in the normalisation for at most so many times the median site
 ROUNDING = 1e-6
 SMALLEST_SPREAD = 1e-7  # of a mean, in float32; a feature with less is constant
 
@@ -111,13 +110,6 @@ def two_scales(hellos: Sequence[Hello]) -> str:
         for hello, mean, std in zip(holders, means, stds, strict=True)
     )
     return f"feature {f} is on different scales at {told}: check the units of both sites"
-
-
-def trusted_counts(hellos: Sequence[Hello]) -> list[int]:
-    """Training samples of each site as they count in the normalisation: one site alone cannot decide it by a number."""
-    counts = sorted(hello.n_train for hello in hellos)
-    limit = COUNT_RATIO * counts[(len(counts) - 1) // 2]
-    return [min(hello.n_train, limit) for hello in hellos]
 
 
 def _holders(hellos: Sequence[Hello]) -> list[Hello]:

@@ -4,11 +4,11 @@ A deployment checks keys, and mostly a site has the name of its key. Where it ha
 but a name that belongs to another key is not its own.
 """
 
-import unicodedata
 from collections.abc import Collection, Mapping
 
 from flwr.serverapp import Grid
 
+from pfedgp_core.names import alike, escaped
 from server.clients.record import Client
 
 __all__ = ["KeyNames"]
@@ -41,7 +41,7 @@ class KeyNames:
         Parameters
         ----------
         name : str
-            What the node calls itself. Names that differ in case or in forms of the same letters count as one.
+            What the node calls itself. Names that look alike, or differ in case alone, count as one.
         node : int
             Its id.
         clients : mapping of str to Client
@@ -51,10 +51,10 @@ class KeyNames:
         if not key or key == name:
             return ""
         others = ({*self._names.values()} | {client.key for client in clients.values()}) - {key, ""}
-        if _folded(name) in map(_folded, others):
+        if any(alike(name, other) for other in others):
             return (
-                f"A site with the key {key!r} calls itself {name!r}, but that is the name of another site's key: start "
-                f"it with --name {key}."
+                f"A site with the key {key!r} calls itself {named(name)}, but that is the name of another site's key: "
+                f"start it with --name {key}."
             )
         known = clients.get(name)
         if known is not None and known.key not in ("", key):
@@ -64,6 +64,22 @@ class KeyNames:
             )
         return ""
 
+    def twin(self, name: str, node: int, clients: Mapping[str, Client]) -> str:
+        """Say which client of the run a node's name could be taken for; empty where there is none.
 
-def _folded(name: str) -> str:
-    return unicodedata.normalize("NFKC", name).casefold()
+        A node whose key has that name is who it says it is, and the other one is not.
+        """
+        if self.of(node) == name:
+            clients = {other: client for other, client in clients.items() if client.key == other}
+        for other, client in clients.items():
+            if other != name and client.node_id != node and alike(name, other):
+                return (
+                    f"A client calls itself {named(name)}, which looks like {named(other)}, another client's name: "
+                    "give it another client-name."
+                )
+        return ""
+
+
+def named(name: str) -> str:
+    """A name in quotes, with what it is made of where that is not what it looks like."""
+    return repr(name) if name.isascii() else f"{name!r} ({escaped(name)})"

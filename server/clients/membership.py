@@ -11,14 +11,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from pfedgp_core.bounded_counts import bounded_counts
 from pfedgp_core.config import Settings
 from pfedgp_core.data.own.class_ids import map_classes
 from pfedgp_core.data.spec import LARGEST_SHAPE, DataSpec, class_list, parse_shape, pooled_moments, union_of_classes
 from pfedgp_core.errors import DataError, RunFailedError
 from pfedgp_core.registry import TASKS
 from pfedgp_core.wire.hello import Hello
-from pfedgp_core.words import shape_text
-from server.clients.input_scales import HOPELESS_SCALE, impossible_moments, off_scale, on_another_scale, trusted_counts
+from pfedgp_core.words import few, shape_text
+from server.clients.class_counts import too_many_classes
+from server.clients.input_scales import HOPELESS_SCALE, impossible_moments, off_scale, on_another_scale
 
 __all__ = ["as_member", "common_spec", "difference", "misfit", "outsiders"]
 
@@ -73,8 +75,14 @@ def misfit(hello: Hello, settings: Settings, spec: DataSpec | None) -> str:
         )
     if spec and (reason := off_scale(hello, spec, HOPELESS_SCALE)):
         return reason
+    return _misfit_of_classes(hello, settings, spec)
+
+
+def _misfit_of_classes(hello: Hello, settings: Settings, spec: DataSpec | None) -> str:
     if not TASKS[settings.task].classes:
         return f"{hello.name} has classes, and this run is a {settings.task}." if hello.class_names else ""
+    if reason := too_many_classes(hello, settings):
+        return reason
     class_names = spec.class_names if spec else class_list(settings.class_names)
     if class_names:
         try:
@@ -137,7 +145,7 @@ def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
     if not first.own_data:
         return DataSpec(first.class_names, first.input_shape, first.mean, first.std)
     if len({hello.input_shape for hello in hellos}) > 1:
-        shapes = ", ".join(f"{hello.name}: {shape_text(hello.input_shape)}" for hello in hellos)
+        shapes = few([f"{hello.name}: {shape_text(hello.input_shape)}" for hello in hellos])
         raise RunFailedError(
             f"The sites' inputs have different shapes ({shapes}): set input-shape to have images resized, give all "
             "tables the same columns, or leave a site out."
@@ -154,13 +162,12 @@ def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
                 if class_names
                 else "The sites' data have no classes: give labelled data."
             )
-    mean, std = pooled_moments(
-        trusted_counts(holders), [hello.mean for hello in holders], [hello.std for hello in holders]
-    )
+    counts = bounded_counts([hello.n_train for hello in holders])
+    mean, std = pooled_moments(counts, [hello.mean for hello in holders], [hello.std for hello in holders])
     if not (np.isfinite([*mean, *std]).all() and min(std) > 0):
         raise RunFailedError(
-            f"The inputs of {', '.join(hello.name for hello in holders)} have no common normalisation within the range "
-            "of float32: rescale the features with very large or very small values."
+            f"The inputs of {few([hello.name for hello in holders])} have no common normalisation within the range of "
+            "float32: rescale the features with very large or very small values."
         )
     return DataSpec(class_names, first.input_shape, mean, std)
 

@@ -11,8 +11,9 @@ from pfedgp_core.config import Settings
 from pfedgp_core.data.spec import DataSpec, class_list, parse_shape
 from pfedgp_core.errors import DataError, RunFailedError
 from pfedgp_core.wire.hello import Hello
-from pfedgp_core.words import counted
+from pfedgp_core.words import counted, few
 from server.clients.answering import Answering
+from server.clients.class_counts import crowding
 from server.clients.greetings import Greetings
 from server.clients.input_scales import off_scale, two_scales
 from server.clients.key_names import KeyNames
@@ -30,6 +31,7 @@ logger = logging.getLogger("pfedgp.server")
 # came back after a crash, whose former node counts as connected for up to a minute.
 RETRY_AFTER = 2.0
 BROKEN_RETRY_AFTER = 30.0  # the same where somebody has to mend its data or its configuration
+SHOWN = 20  # classes in a log line
 # Flower's codes of errors that come back unchanged however often one asks: the app does not load, raises, is refused.
 LASTING_ERRORS = {1, 2, 7}
 
@@ -127,7 +129,9 @@ class Roster:
         if self._spec is not None or self.started:
             return
         there = [client.hello for client in self.online()]
-        for name, reason in outsiders(there).items() if there else ():
+        refused = outsiders(there) if there else {}
+        refused |= crowding([hello for hello in there if hello.name not in refused], self.settings)
+        for name, reason in refused.items():
             node = self.clients.pop(name).node_id
             self._greetings.refuse(node, reason, f"refused: {reason}", BROKEN_RETRY_AFTER)
         if doubt := two_scales([client.hello for client in self.all]):
@@ -149,7 +153,9 @@ class Roster:
             for client in self.clients.values():
                 client.hello = as_member(client.hello, self._spec)
             if self.own_data:
-                logger.info("the federation's classes: %s", ", ".join(self._spec.class_names) or "none, a regression")
+                names = self._spec.class_names
+                listed = f"{len(names)}, {few(names, SHOWN)}" if names else "none, a regression"
+                logger.info("the federation's classes: %s", listed)
         return self._spec
 
     def adopt(self, spec: DataSpec, clients: Iterable[Client], awaited: Collection[str] = ()) -> None:
@@ -233,7 +239,7 @@ class Roster:
             if not message.has_error() or message.error.code in LASTING_ERRORS:
                 self._greetings.refuse(node, str(error), f"{who} cannot take part: {reason}", BROKEN_RETRY_AFTER)
             else:
-                self._greetings.put_off(node, f"{who} cannot take part for now: {reason}", RETRY_AFTER)
+                self._greetings.put_off_longer(node, f"{who} cannot take part for now: {reason}", RETRY_AFTER)
             return
         namesake = self.clients.get(hello.name)
         if reason := self._keys.pretended(hello.name, node, self.clients):
@@ -243,6 +249,8 @@ class Roster:
             if not self.started and not hello.own_data:
                 raise RunFailedError(reason)
             self._greetings.put_off(node, f"node {node} cannot take part for now: {reason}", RETRY_AFTER)
+        elif reason := self._keys.twin(hello.name, node, self.clients):
+            self._greetings.refuse(node, reason, f"refused: {reason}", BROKEN_RETRY_AFTER)
         elif self.clients and self._comparable(hello) and (reason := difference(hello, self.reference)):
             if not self.started:
                 raise RunFailedError(reason)
@@ -254,11 +262,13 @@ class Roster:
 
     def _displace(self) -> None:
         """Take a name from a client that used it before the site with that key came; its rounds are not the owner's."""
-        for name, client in self.clients.items():
+        for name, client in list(self.clients.items()):
             if client.node_id != NOWHERE and (reason := self._keys.pretended(name, client.node_id, self.clients)):
                 rounds = f" It trained in {counted(len(client.trained_in), 'round')}." if client.trained_in else ""
                 logger.warning("%s%s", reason, rounds)
                 self.clients[name] = Client(NOWHERE, client.hello)
+                if not self.started:
+                    del self.clients[name]
 
     def _comparable(self, hello: Hello) -> bool:
         """Whether the first client decides about this one; before round 1 `settle` decides between kinds of data."""

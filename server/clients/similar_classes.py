@@ -1,9 +1,10 @@
 """Classes of different sites that may be one class with a typing mistake, for a warning before round 1."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pfedgp_core.data.spec import normal_class
+from pfedgp_core.names import escaped, look
 from pfedgp_core.wire.hello import Hello
 from pfedgp_core.words import few
 
@@ -31,12 +32,27 @@ def similar_classes(hellos: Sequence[Hello]) -> str:
             other = later[near]
             if not set(holders[name]) & set(holders[other]) and _letters(name) != _letters(other):
                 pairs.append(f"{name!r} ({few(holders[name], 3)}) and {other!r} ({few(holders[other], 3)})")
+    pairs += _lookalikes(holders)
     if not pairs:
         return ""
     return (
         f"nearly the same classes: {few(pairs)}; if one is a mistake, have its site rename it, and set class-names to "
         "the right list"
     )
+
+
+def _lookalikes(holders: Mapping[str, Sequence[str]]) -> list[str]:
+    """Pairs that a reader cannot tell apart, as a letter of another script makes them; of any length and number."""
+    pairs, seen = [], dict[tuple[int, str], str]()
+    for name in sorted(holders):
+        twins = {seen[key] for key in enumerate(look(name)) if key in seen}
+        for other in sorted(twins):
+            if not (set(holders[name]) & set(holders[other]) or (name.isascii() and other.isascii())):
+                both = [f"'{escaped(each)}' ({few(holders[each], 3)})" for each in (other, name)]
+                pairs.append(" looks like ".join(both))
+        for key in enumerate(look(name)):
+            seen.setdefault(key, name)
+    return pairs
 
 
 def _letters(name: str) -> str:

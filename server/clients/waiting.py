@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from flwr.serverapp import Grid
 
+from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
-from pfedgp_core.words import few
+from pfedgp_core.words import counted, few
 from server.flower.messages import Poll
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ WAITING_LOG_INTERVAL = 20.0
 RESUME_PATIENCE = 90.0
 # Seconds that the end of a run waits for sites that are connected again and have not answered their greeting yet.
 RETURN_PATIENCE = 30.0
+# Seconds that a run on own data waits before round 1 for connected sites that cannot take part as they are; for those
+# that do not answer at all it is half of wait-timeout, because reading large data takes its time.
+UNFIT_PATIENCE = 120.0
 SHOWN = 10  # names in a sentence
 
 
@@ -38,8 +42,9 @@ def wait_for_clients(roster: "Roster", grid: Grid) -> None:
     """Refresh a roster until enough clients are there; the first time, freeze it.
 
     Before the first round that is every client of a simulated data set, or ``min-clients`` clients with data of their
-    own (``clients-per-round`` where that is 0); later it is ``min-results``. A resumed run gives sites that were
-    connected at its checkpoint some time, and then goes on without them; a simulation goes on with all.
+    own; later it is ``min-results``. Where ``min-clients`` is 0 it is ``clients-per-round``, less the connected sites
+    that could not take part for `UNFIT_PATIENCE`. A resumed run gives sites that were connected at its checkpoint some
+    time, and then goes on without them; a simulation goes on with all.
 
     Raises
     ------
@@ -51,10 +56,12 @@ def wait_for_clients(roster: "Roster", grid: Grid) -> None:
     poll, next_log, said, unusable_since = Poll(), start + WAITING_LOG_INTERVAL / 5, "", None
     while True:
         roster.refresh(grid)
-        needed, now = _needed(roster), time.monotonic()
+        now = time.monotonic()
+        needed = _needed(roster, now - start)
         if len(roster.online()) >= needed and _awaited_are_here(roster, now - start):
             roster.settle()
-            if len(roster.online()) >= _needed(roster):
+            if len(roster.online()) >= _needed(roster, now - start):
+                _tell_of_unfit(roster)
                 roster.freeze()
                 roster.started = True
                 return
@@ -84,21 +91,47 @@ def wait_for_returning(roster: "Roster", grid: Grid) -> None:
         poll.sleep(deadline - time.monotonic())
 
 
-def _needed(roster: "Roster") -> int:
+def _needed(roster: "Roster", waited: float) -> int:
     settings, simulated = roster.settings, bool(roster.clients) and not roster.own_data
     # A simulation goes on with the very same clients, or its numbers would be others than without the interruption.
     if simulated and (roster.awaited or not roster.started):
         return settings.participants
     if roster.started:
         return settings.min_results
-    return (settings.min_clients if roster.own_data else 0) or settings.clients_per_round
+    if not roster.own_data or settings.min_clients:
+        return settings.min_clients if roster.own_data else settings.clients_per_round
+    unfit = sum(waited >= patience for patience in _patience_with_unfit(roster))
+    return max(settings.clients_per_round - unfit, _fewest(settings))
+
+
+def _fewest(settings: Settings) -> int:
+    """Clients without which no federation of own data starts, whoever else cannot take part."""
+    return max(settings.min_results, min(2, settings.clients_per_round))
+
+
+def _patience_with_unfit(roster: "Roster") -> list[float]:
+    """Seconds after which a run that could start otherwise does without each connected site that is not ready."""
+    half, refused = roster.settings.wait_timeout / 2, set(roster.refusals)
+    silent = roster.connected - refused - {client.node_id for client in roster.online()}
+    return [min(UNFIT_PATIENCE, half)] * len(refused) + [half] * len(silent)
+
+
+def _tell_of_unfit(roster: "Roster") -> None:
+    """Name the connected sites that a run starts without although it needed them, if there are some."""
+    ready, settings = len(roster.online()), roster.settings
+    if roster.started or not roster.own_data or settings.min_clients or ready >= settings.clients_per_round:
+        return
+    reasons = sorted(roster.refusals.values())
+    silent = len(roster.connected) - ready - len(reasons)
+    told = [*reasons, *([f"{counted(silent, 'site')} without an answer"] if silent else [])]
+    logger.warning("starting with %d of %d sites, without: %s", ready, settings.clients_per_round, few(told, SHOWN))
 
 
 def _awaited_are_here(roster: "Roster", waited: float) -> bool:
     """Whether a resumed run has stopped waiting for former clients."""
     roster.awaited -= {client.name for client in roster.online()}
     if roster.awaited and roster.own_data and waited > _patience(roster):
-        logger.warning("going on without %s", ", ".join(sorted(roster.awaited)))
+        logger.warning("going on without %s", few(sorted(roster.awaited), SHOWN))
         roster.awaited = set()
     return not roster.awaited
 
@@ -112,6 +145,11 @@ def _prospect(roster: "Roster", needed: int, waited: float) -> str:
     settings, ready = roster.settings, len(roster.online())
     if ready >= needed and roster.own_data:
         return f"it goes on without the missing ones in {_duration(_patience(roster) - waited)}"
+    unfit = sorted(_patience_with_unfit(roster)) if roster.own_data and not settings.min_clients else []
+    missing = settings.clients_per_round - ready
+    if not roster.started and ready >= _fewest(settings) and 0 < missing <= len(unfit):
+        left = _duration(max(0.0, unfit[missing - 1] - waited))
+        return f"it starts without those that cannot take part in {left}; to wait for all, set min-clients"
     more = f"{needed - ready} more" if ready < needed else "the missing ones"
     text = f"the run ends in {_duration(settings.wait_timeout - waited)} unless {more} can take part"
     # The setting counts before round 1 alone, and every round needs min-results replies.
@@ -144,6 +182,6 @@ def _too_few(roster: "Roster", needed: int) -> str:
 def _nobody_fits(roster: "Roster") -> str:
     reasons = sorted(set(roster.refusals.values()))
     return (
-        f"None of the {len(roster.connected)} connected clients can take part ({', '.join(reasons)}): their own logs "
+        f"None of the {len(roster.connected)} connected clients can take part ({few(reasons, SHOWN)}): their own logs "
         f"say why; a simulation has as many nodes as clients take part, {roster.settings.participants}."
     )

@@ -1,6 +1,7 @@
 """The figures of a run: a measure over rounds, reliability diagrams, class confusion."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ __all__ = [
 ]
 
 WIDTH, HEIGHT = 380.0, 232.0
+MOST_DRAWN = 150  # classes in a confusion map, which are then as wide as 4 units each
 
 
 def over_rounds(heading: str, key: str, points: Sequence[tuple[int, float]], best: int | None = None) -> Drawing:
@@ -170,8 +172,16 @@ def reliability_grid(clients: Sequence[tuple[str, MetricSums]], columns: int = 6
 
 
 def confusion_map(class_names: Sequence[str], counts: Mapping[tuple[int, int], int]) -> Drawing:
-    """True classes by predicted classes; each row is shaded by the share of its true class."""
-    many = len(class_names)
+    """True classes by predicted classes; each row is shaded by the share of its true class.
+
+    Of many classes those with the most test samples are drawn, because the picture grows with their square.
+    """
+    totals: Counter[int] = Counter()
+    for (true, _), n in counts.items():
+        totals[true] += n
+    drawn = sorted(sorted(range(len(class_names)), key=lambda c: (-totals[c], c))[:MOST_DRAWN])
+    place, all_classes = {c: i for i, c in enumerate(drawn)}, len(class_names)
+    many, class_names = len(drawn), [class_names[c] for c in drawn]
     cell = 30.0 if many <= 20 else max(4.0, 600.0 / many)
     names = many <= 40
     size = min(11.0, cell * 0.8)
@@ -182,12 +192,13 @@ def confusion_map(class_names: Sequence[str], counts: Mapping[tuple[int, int], i
     label = f"Class confusion: {wrong} of {sum(counts.values())} test samples taken for another class"
     drawing = Drawing(max(340, math.ceil(left + cell * many + 12)), math.ceil(top + cell * many + 12), label)
     drawing.text(10, 18, "True class (rows) and predicted class (columns)", fill="ink", size=13)
-    totals: dict[int, int] = {}
-    for (true, _), n in counts.items():
-        totals[true] = totals.get(true, 0) + n
+    if many < all_classes:
+        drawing.text(10, 36, f"The {many} of {all_classes} classes with the most test samples", size=11)
     drawing.rect(left, top, cell * many, cell * many, "panel")
     for (true, predicted), n in sorted(counts.items()):
-        x, y = left + cell * predicted, top + cell * true
+        if true not in place or predicted not in place:
+            continue
+        x, y = left + cell * place[predicted], top + cell * place[true]
         share = n / totals[true]
         role = "accent" if true == predicted else "warn"
         drawing.rect(x, y, cell, cell, role, opacity=0.12 + 0.43 * share)

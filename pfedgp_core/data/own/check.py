@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pfedgp_core.data.own.samples import Findings, Samples
-from pfedgp_core.data.spec import CLASS_NAME_LIMIT, LARGEST_INPUT, normal_class
+from pfedgp_core.data.spec import CLASS_NAME_LIMIT, CLASSES_OF_A_SITE, LARGEST_INPUT, normal_class
+from pfedgp_core.names import escaped, name_fault
 from pfedgp_core.words import counted, few, shape_text
 
 __all__ = ["DataReport", "SplitReport", "note_repeated", "report_on", "unusable"]
@@ -90,6 +91,11 @@ def report_on(split: str, samples: Samples | None, findings: Findings, regressio
     written = Counter(normal_class(label) for label in set(labels))
     if twins := [_shown(name) for name in ordered if written[name] > 1]:
         remarks.append(f"Written in several ways that look alike, and counted as one class each: {few(twins)}.")
+    if len(ordered) > CLASSES_OF_A_SITE:
+        remarks.append(
+            f"{len(ordered):,} classes: a run takes more than {CLASSES_OF_A_SITE:,} from one site only if its setting "
+            "class-names has them; are the labels numbers, as in task = 'regression'?"
+        )
     if split in ("", "train") and samples is not None:
         single = [_shown(name) for name, count in ordered.items() if count == 1]
         if single:
@@ -117,11 +123,10 @@ def unusable(samples: Samples, regression: bool = False) -> list[str]:
     names = set() if regression else set(samples.labels or ())
     if any(label and not normal_class(label) for label in names):
         problems.append("A class has a blank name: give it one.")
-    bad = sorted(name for name in map(normal_class, names) if not name.isprintable() or len(name) > CLASS_NAME_LIMIT)
-    if bad:
+    faults = {name: name_fault(name, CLASS_NAME_LIMIT) for name in sorted(map(normal_class, names)) if name}
+    if bad := [f"{escaped(name)[:60]} ({fault})" for name, fault in faults.items() if fault]:
         problems.append(
-            f"Not a name of a class: {few([_shown(name)[:60] for name in bad])}; give names of at most "
-            f"{CLASS_NAME_LIMIT} printable characters."
+            f"Not a name of a class: {few(bad)}; give names of at most {CLASS_NAME_LIMIT} printable characters."
         )
     inputs = samples.inputs
     if 0 in inputs.shape[1:]:

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from pfedgp_core.metrics.summary import summarise
 from pfedgp_core.registry import is_gaussian
-from pfedgp_core.words import size
+from pfedgp_core.words import few, size
 from server.report.drawing import Drawing
 from server.report.figures import confusion_map, is_measured, record_figure, reliability, small_reliability
 from server.report.html.run_files import Calibration, RunFiles, worst_first
@@ -38,6 +38,7 @@ from server.report.wording import (
 
 __all__ = ["MOST_DIAGRAMS", "page", "round_figures"]
 
+MOST_NAMED = 20  # clients in a sentence
 MOST_DIAGRAMS = 120  # of clients in the page; the table and calibration.json have them all
 _OWN_CLASSES = (
     " Models predict among all their classes; own-class results are of the same predictions, restricted to the classes "
@@ -99,7 +100,7 @@ def _notices(run: RunFiles) -> list[str]:
         notices.append(f"This run failed: {summary.get('reason', 'no reason is known')}")
     missing = summary.get("missing_clients") or {}
     if missing:
-        listed = ", ".join(f"{name} ({reason})" for name, reason in missing.items())
+        listed = few([f"{name} ({reason})" for name, reason in missing.items()], MOST_NAMED)
         notices.append(f"No test result from: {listed}")
     return notices + [str(note) for note in summary.get("notes") or ()]
 

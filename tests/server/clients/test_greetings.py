@@ -1,10 +1,13 @@
 """Greetings on their way: at most one a node, no more than the window, and silence keeps nobody else from one."""
 
+import pytest
 from flwr.app import ConfigRecord, Message
 from flwr.clientapp import ClientApp
 
-from server.clients.greetings import Greetings
+from server.clients import greetings as greetings_module
+from server.clients.greetings import LONGEST_PAUSE, Greetings
 from tests.fakegrid import FakeGrid
+from tests.waiting import FakeTime
 
 silent = FakeGrid(ClientApp(), 5, lambda request, index, reply: None)
 LIFE = 60.0
@@ -38,3 +41,20 @@ def test_an_answer_makes_room_in_the_window() -> None:
     greeted(greetings, grid, 5)
     assert len(greetings.answers(grid)) == 1
     assert len(greeted(greetings, grid, 5)) == 1
+
+
+def test_a_node_whose_answers_fail_is_greeted_less_and_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = FakeTime()
+    monkeypatch.setattr(greetings_module, "time", clock)
+    greetings, pauses = Greetings(), []
+    for _ in range(8):
+        greetings.put_off_longer(7, "its reply was lost", 2.0)
+        began = clock.now
+        while not greetings.due(7):
+            clock.sleep(1.0)
+        pauses.append(clock.now - began)
+    assert pauses == [2, 4, 8, 16, 32, LONGEST_PAUSE, LONGEST_PAUSE, LONGEST_PAUSE]
+    greetings.accept(7)
+    greetings.put_off_longer(7, "its reply was lost", 2.0)
+    clock.sleep(2.0)
+    assert greetings.due(7)

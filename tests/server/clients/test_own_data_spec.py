@@ -118,7 +118,7 @@ def test_own_data_and_a_simulation_do_not_mix(tmp_path: Path) -> None:
         ({"n_train": 10**12}, "implausible sample count"),
         ({"std": [-1.0]}, "malformed hello"),
         ({"mean": [float("nan")]}, "malformed hello"),
-        ({"class_names": ["a\nb"], "classes": [0]}, "unprintable"),
+        ({"class_names": ["a\nb"], "classes": [0]}, "invisible character"),
     ],
 )
 def test_a_greeting_that_would_spoil_the_normalisation_is_refused(

@@ -117,7 +117,11 @@ def test_check_resizes_as_a_run_would(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("inputs", "labels", "problem"),
     [
-        (np.ones((2, 2)), ["a\nb", "c"], r"Not a name of a class: a\nb; give names of at most 200"),
+        (
+            np.ones((2, 2)),
+            ["a\nb", "c"],
+            r"Not a name of a class: a\nb (has the invisible character U+000A); give names",
+        ),
         (np.ones((2, 2)), ["a" * 201, "c"], "Not a name of a class: aaa"),
         (np.ones((2, 0)), ["a", "b"], "so no values"),
         (
