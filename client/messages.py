@@ -1,7 +1,6 @@
 """Client side of the wire: reading requests, packing replies, and turning exceptions into error replies."""
 
 import functools
-import json
 import logging
 import os
 import sys
@@ -14,6 +13,8 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Error, Message, 
 from pfedgp_core.config import Settings
 from pfedgp_core.data.spec import DataSpec
 from pfedgp_core.errors import DataError, PFedGPError
+from pfedgp_core.files.json_file import parse_object
+from pfedgp_core.files.regular import MalformedError
 from pfedgp_core.site.trained_model import TrainedModel
 from pfedgp_core.wire.hello import Hello
 from pfedgp_core.wire.layout import fits, pack, unpack_vector
@@ -63,11 +64,15 @@ class Request:
         return self.vector
 
 
+# The server's remedies go by the kinds that these are of.
+_FINER = ("DamagedStateError", "MissingFileError", "UnreadableFileError")
+
+
 def read_request(message: Message) -> Request:
     """Unpack a request of the server."""
     config = message.content.config_records[CONFIG]
     return Request(
-        settings=Settings.from_run_config(json.loads(str(config[SETTINGS]))),
+        settings=_settings(str(config[SETTINGS])),
         round=_count(config, ROUND),
         split=str(config.get(SPLIT, "")),
         vector=_vector(message),
@@ -76,6 +81,15 @@ def read_request(message: Message) -> Request:
         accepted=_count(config, ACCEPTED),
         best=_count(config, BEST),
     )
+
+
+def _settings(text: str) -> Settings:
+    try:
+        return Settings.from_run_config(parse_object(text))
+    except MalformedError as error:
+        raise DataError(
+            f"The server's settings cannot be read ({error}): run the same pfedgp version on both sides."
+        ) from error
 
 
 def _count(config: ConfigRecord, key: str) -> int:
@@ -135,7 +149,7 @@ def note_error(what: str, error: Exception, context: Context) -> str:
     if isinstance(error, PFedGPError):
         logger.warning("%s", error)  # a sentence for the site's operator
     logger.error("%s failed on node %s", what, context.node_id, exc_info=error)
-    return type(error).__name__
+    return next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ not in _FINER)
 
 
 def _log_to_site() -> None:

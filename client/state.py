@@ -17,7 +17,8 @@ from typing import Any, Protocol
 import numpy as np
 from flwr.app import Array, ArrayRecord, Context
 
-from pfedgp_core.errors import ArtefactError
+from pfedgp_core.errors import DamagedStateError, MissingFileError, UnreadableFileError
+from pfedgp_core.files.regular import read_regular
 from pfedgp_core.files.whole import explained, write_whole
 
 __all__ = ["KEPT_FOLDER", "ClientStates", "client_states"]
@@ -25,6 +26,7 @@ __all__ = ["KEPT_FOLDER", "ClientStates", "client_states"]
 logger = logging.getLogger("pfedgp.client")
 
 KEPT_FOLDER = "PFEDGP_KEPT"  # a simulation's folder for the states of its clients
+LARGEST = 16 * 1024**3  # bytes of a state
 SEAL = 32  # bytes of the hash before a state's values
 RECENT = 4  # accepted states that stay, beside that of the best model
 
@@ -141,16 +143,16 @@ class _FolderStore:
     def read(self, round: int) -> np.ndarray | None:
         file = self._file(round)
         try:
-            content = file.read_bytes()
-        except FileNotFoundError:
+            content = read_regular(file, LARGEST)
+        except MissingFileError:
             return None
-        except OSError as error:
-            raise ArtefactError(
-                f"Cannot read {file} ({error.strerror}): give this user the right to read it."
+        except UnreadableFileError as error:
+            raise DamagedStateError(
+                f"Cannot read {file} ({error.reason}): give this user the right to read it."
             ) from error
         seal, values = content[:SEAL], content[SEAL:]
         if len(values) % 4 or seal != self._seal(round, values):
-            raise ArtefactError(
+            raise DamagedStateError(
                 f"{file} is damaged, or is the state of another client or round: restore it from a copy, or remove it "
                 "to begin anew."
             )

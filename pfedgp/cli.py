@@ -1,7 +1,7 @@
 """The command ``pfedgp VERB``: picks the verb, and turns every failure into one sentence and an exit code.
 
-0 success, 1 failed run, 2 mistake in the command, its settings or its data, 130 stopped with Ctrl-C, 143 with
-SIGTERM.
+0 success, 1 failed run, or a damaged checkpoint, run folder or saved site, 2 mistake in the command, its settings or
+its data, 130 stopped with Ctrl-C, 143 with SIGTERM.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from typing import NamedTuple, NoReturn
 from pfedgp import __version__
 from pfedgp.processes.called_as import shown
 from pfedgp.processes.signals import exit_code, ignore_stop_signals
-from pfedgp_core.errors import ArtefactError, ConfigError, DataError, PFedGPError
+from pfedgp_core.errors import ArtefactError, ConfigError, DamagedStateError, DataError, PFedGPError
 
 __all__ = ["main"]
 
@@ -160,7 +160,8 @@ def _run(argv: list[str]) -> int:
         if os.environ.get(DEBUG) == "1":
             raise
         _say(str(error))
-        return 2 if isinstance(error, ConfigError | DataError | ArtefactError) else 1
+        mistaken = isinstance(error, ConfigError | DataError | ArtefactError)
+        return 2 if mistaken and not isinstance(error, DamagedStateError) else 1
     except KeyboardInterrupt as stop:
         _say("Stopped.")
         return exit_code(stop)

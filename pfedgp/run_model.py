@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pfedgp_core.errors import ArtefactError, DamagedStateError
 from pfedgp_core.methods.make import require_onboards
 from pfedgp_core.site.trained_model import TrainedModel
 from server.run.model_file import load_model
@@ -20,11 +21,14 @@ def read_model(path: Path) -> tuple[TrainedModel, bool]:
     Raises
     ------
     ArtefactError
-        There is no model, it is damaged, or does not say what it is for.
+        There is no model, it is damaged, or does not say what it is for: given to a command, it is no state.
     ConfigError
         It is of a regression, or of a method that gives a newcomer no classifier.
     """
-    vector, meta = load_model(path.expanduser())
+    try:
+        vector, meta = load_model(path.expanduser())
+    except DamagedStateError as error:
+        raise ArtefactError(str(error)) from error
     model = TrainedModel.from_artefact(vector, meta)
     require_onboards(model.settings)
     return model, "temperature" in meta

@@ -25,10 +25,12 @@ from pfedgp_core.registry import (
 )
 from pfedgp_core.setting import Value, check, default_of, kebab, setting
 from pfedgp_core.variant_rules import check_variant
+from pfedgp_core.words import cut
 
 __all__ = ["GPSettings", "Settings", "flat_fields"]
 
 
+LONGEST_KEY = 100  # characters
 GROUPS = ("gp", "own")  # fields of `Settings` that are groups of settings
 
 
@@ -200,7 +202,7 @@ class Settings:
         if self.method not in METHODS:
             near = difflib.get_close_matches(self.method, METHODS, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"choose one of: {', '.join(METHODS)},"
-            raise ConfigError(f"method = {self.method!r} is not known: {hint} or give package.module:Class.")
+            raise ConfigError(f"method = {cut(self.method, 100)!r} is not known: {hint} or give package.module:Class.")
         tasks = METHODS[self.method].tasks
         if self.task not in tasks:
             raise ConfigError(
@@ -235,7 +237,11 @@ class Settings:
         own: dict[str, Value] = {}
         foreign = is_import_path(str(run_config.get("method", "")))  # its class declares keys that are unknown here
         for key, value in run_config.items():
+            if not isinstance(key, str) or len(key) > LONGEST_KEY:
+                raise ConfigError(f"Unknown setting {cut(key, LONGEST_KEY)!r}: see pfedgp settings for all keys.")
             if foreign and key not in known and "." in key:
+                if not isinstance(value, Value):
+                    raise ConfigError(f"{key} = {cut(value, 60)} is no value of a setting: give a number or a text.")
                 own[key] = value
                 continue
             if key not in known:

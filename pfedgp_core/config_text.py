@@ -52,6 +52,6 @@ def _literal(raw: str) -> Value:
     """A value without a declaration: a number or a truth value where it reads as one, else a text."""
     try:
         value = tomllib.loads(f"value = {raw}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return raw
     return value if isinstance(value, int | float | str | bool) else raw

@@ -1,17 +1,22 @@
 """Named errors. Each text is one sentence that names the value and the remedy."""
 
+from pathlib import Path
+
 __all__ = [
     "AlteredModelError",
     "ArtefactError",
     "ConfigError",
+    "DamagedStateError",
     "DataError",
     "DeviceMemoryError",
+    "MissingFileError",
     "NoSiteFolderError",
     "NonFiniteError",
     "NotPositiveDefiniteError",
     "NumericalError",
     "PFedGPError",
     "RunFailedError",
+    "UnreadableFileError",
 ]
 
 
@@ -29,6 +34,25 @@ class NoSiteFolderError(ConfigError):
 
 class DataError(PFedGPError):
     """Data that cannot be read, split or trained on."""
+
+
+class UnreadableFileError(DataError):
+    """A file that cannot be read, or does not hold what its kind asks for.
+
+    Parameters
+    ----------
+    path : Path
+    reason : str
+        In words that fit into brackets, for callers that have a better remedy.
+    """
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path} cannot be read ({reason}): check the path and its rights, or restore the file.")
+        self.path, self.reason = path, reason
+
+
+class MissingFileError(UnreadableFileError):
+    """There is no file of that name."""
 
 
 class AlteredModelError(DataError):
@@ -53,6 +77,10 @@ class NonFiniteError(NumericalError):
 
 class ArtefactError(PFedGPError):
     """A file or folder that cannot be written, or does not hold what it should."""
+
+
+class DamagedStateError(ArtefactError):
+    """What pFedGP keeps itself, such as a checkpoint, a run's folder or a saved site, is not what was written."""
 
 
 class RunFailedError(PFedGPError):

@@ -8,6 +8,7 @@ from dataclasses import field
 from typing import Any
 
 from pfedgp_core.errors import ConfigError
+from pfedgp_core.words import cut
 
 __all__ = ["Value", "check", "choices_text", "default_of", "kebab", "setting"]
 
@@ -38,16 +39,25 @@ def check(key: str, value: Any, f: dataclasses.Field[Any]) -> None:
     kind = type(default_of(f))
     if type(value) is not kind:
         names = {int: "an integer", float: "a number", str: "a text", bool: "true or false"}
-        raise ConfigError(f"{key} = {value!r} is not {names[kind]}; the default is {f.default!r}.")
+        raise ConfigError(f"{key} = {_shown(value)} is not {names[kind]}; the default is {f.default!r}.")
     if f.metadata["choices"] and value not in f.metadata["choices"]:
-        raise ConfigError(f"{key} = {value!r} is not known; {choices_text(str(value), f.metadata['choices'])}")
+        raise ConfigError(f"{key} = {_shown(value)} is not known; {choices_text(str(value), f.metadata['choices'])}")
+    if isinstance(value, str) and "\0" in value:
+        raise ConfigError(f"{key} = {_shown(value)} holds a null character: leave it out.")
     low, high = f.metadata["low"], f.metadata["high"]
     if kind in (int, float) and not low <= value <= high:
-        raise ConfigError(f"{key} = {value!r} is out of range; give a value from {low:g} to {high:g}.")
+        raise ConfigError(f"{key} = {_shown(value)} is out of range; give a value from {low:g} to {high:g}.")
+
+
+def _shown(value: Any) -> str:
+    try:
+        return cut(repr(value), 100)
+    except ValueError:  # an integer with thousands of digits
+        return "a number of thousands of digits"
 
 
 def choices_text(name: str, known: Iterable[str]) -> str:
     """The remedy for a name that is not known: all that there are, and the nearest one, where one is near."""
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=1)
+    near = difflib.get_close_matches(name[:100], names, n=1)
     return f"choose one of: {', '.join(names)}" + (f"; did you mean {near[0]!r}?" if near else ".")

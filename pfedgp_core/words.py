@@ -2,15 +2,22 @@
 
 from collections.abc import Sequence
 
-__all__ = ["SHOWN", "counted", "few", "shape_text", "size"]
+__all__ = ["SHOWN", "counted", "cut", "few", "shape_text", "size"]
 
 SHOWN = 5  # examples in a sentence
+LONGEST = 200  # characters of an example
 
 
 def few(texts: Sequence[str], shown: int = SHOWN) -> str:
-    """The first texts, and how many there are beyond them."""
+    """The first texts, the long ones cut, and how many there are beyond them."""
     more = len(texts) - shown
-    return ", ".join(texts[:shown]) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(cut(text, LONGEST) for text in texts[:shown]) + (f" and {more} more" if more > 0 else "")
+
+
+def cut(text: object, most: int) -> str:
+    """A value as text on one line, of at most `most` characters."""
+    line = " ".join(str(text)[: 10 * most].split())
+    return line if len(line) <= most else line[: most - 3] + "..."
 
 
 def counted(n: int, noun: str) -> str:

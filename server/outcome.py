@@ -1,12 +1,10 @@
 """The results of a run as plain values: the record of a round, the row of a client, the summary."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pfedgp_core.config import Settings
-from pfedgp_core.errors import ArtefactError
 from pfedgp_core.metrics.task_report import TaskReport
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 from pfedgp_core.wire.versions import software_versions
@@ -15,7 +13,7 @@ from server.exchanged import Asked, Evaluation, Training
 from server.strategy import WITH_UPDATE
 from server.weights import bounded, weight_notes
 
-__all__ = ["client_rows", "read_record", "round_record", "summary", "unfinished", "with_evaluation"]
+__all__ = ["client_rows", "round_record", "summary", "unfinished", "with_evaluation"]
 
 Reply = TrainReply | EvaluateReply
 
@@ -82,17 +80,6 @@ def with_evaluation(record: Mapping[str, Any], evaluation: Evaluation, best: boo
         "bytes_sent": record["bytes_sent"] + _bytes(evaluation.asked),
         "seconds": {**seconds, **{phase: seconds[phase] + spent[phase] for phase in spent}},
     }
-
-
-def read_record(line: str) -> dict[str, Any]:
-    """Read a line of ``metrics.jsonl``; ArtefactError where it is none."""
-    try:
-        record = json.loads(line)
-    except ValueError as error:
-        raise ArtefactError(f"metrics.jsonl is damaged ({error}): restore it from a copy.") from error
-    if not isinstance(record, dict) or "seconds" not in record or "failed" not in record:
-        raise ArtefactError("metrics.jsonl is damaged (a line is no record of a round): restore it from a copy.")
-    return record
 
 
 def client_rows(roster: Roster, test: Evaluation) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pfedgp_core.errors import ConfigError
+from pfedgp_core.words import cut
 
 if TYPE_CHECKING:
     from server.report.reporters import Reporter
@@ -42,9 +43,10 @@ class Outputs:
         """
         given = {f.name: flat.pop(f.name) for f in fields(cls) if f.name in flat}
         for key, value in given.items():
-            if not isinstance(value, str):
-                kind = "file" if key == "prometheus" else "folder"
-                raise ConfigError(f"{key} = {value!r} is not a text; give the path of a {kind}.")
+            if not isinstance(value, str) or "\0" in value:
+                kind, shown = "file" if key == "prometheus" else "folder", cut(repr(value), 100)
+                what = "names no path" if isinstance(value, str) else "is not a text"
+                raise ConfigError(f"{key} = {shown} {what}; give the path of a {kind}.")
         return cls(**given)
 
     def to_run_config(self) -> dict[str, str]:
@@ -105,8 +107,8 @@ def take_path(flat: MutableMapping[str, Any], key: str, example: str) -> str:
         It is not a text.
     """
     value = flat.pop(key, "")
-    if not isinstance(value, str):
-        raise ConfigError(f"{key} = {value!r} is not a text; give a path, {example}.")
+    if not isinstance(value, str) or "\0" in value:
+        raise ConfigError(f"{key} = {cut(repr(value), 100)} is not a text; give a path, {example}.")
     return value
 
 

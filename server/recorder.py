@@ -11,11 +11,12 @@ from pfedgp_core.errors import ArtefactError, PFedGPError, RunFailedError
 from pfedgp_core.metrics.task_report import task_report
 from server.clients.roster import Roster
 from server.final_results import model_meta
-from server.outcome import read_record, unfinished
+from server.outcome import unfinished
 from server.report.reporters import Reporter
 from server.run.artefacts import RunFolder
 from server.run.checkpoint import Checkpoint, Model, write_checkpoint
 from server.run.files import CannotWriteError, truncate_lines
+from server.run.record_lines import read_record
 from server.run.releases import Releases
 
 __all__ = ["Progress", "Recorder"]

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Print the report; 1 if the data cannot be used."""
+    """Print the report; 2 if the data cannot be used."""
     from pfedgp_core.data.own.reader import check_data
     from pfedgp_core.data.spec import parse_shape
 
@@ -57,4 +57,4 @@ def main(args: argparse.Namespace) -> int:
         regression=args.regression or (args.path in DATASETS and not TASKS[DATASETS[args.path].task].classes),
     )
     print(report.text())
-    return 0 if report.trainable else 1
+    return 0 if report.trainable else 2

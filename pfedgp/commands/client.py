@@ -10,7 +10,8 @@ from pfedgp.site.plan import SitePlan
 from pfedgp.site.preflight import is_builtin_data
 from pfedgp.site.state import SiteState
 from pfedgp.site.supervisor import SiteSupervisor
-from pfedgp_core.errors import ConfigError, DataError
+from pfedgp_core.errors import ConfigError, DataError, UnreadableFileError
+from pfedgp_core.files.keys import read_site_key
 from pfedgp_core.names import NAME_LIMIT, name_fault
 
 __all__ = ["add_arguments", "main"]
@@ -115,6 +116,13 @@ def _check_security(args: argparse.Namespace, host: str) -> None:
     for option, file in (("--ca", args.ca), ("--key", args.key)):
         if not os.access(file.expanduser(), os.R_OK) or not file.expanduser().is_file():
             raise ConfigError(f"{option} {file} cannot be read: give the path of a file that this user may read.")
+    try:
+        read_site_key(args.key.expanduser())
+    except UnreadableFileError as error:
+        raise ConfigError(
+            f"--key {args.key} is none that Flower takes ({error.reason}): give the private key that pfedgp certs made "
+            "for this site, the file clients/NAME without .pub."
+        ) from error
 
 
 def _check_path(data: str) -> None:

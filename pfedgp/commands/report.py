@@ -34,9 +34,11 @@ def main(args: argparse.Namespace) -> int:
 
     from pfedgp.processes.called_as import shown
     from server.report.html.certificates import add_certificates
-    from server.report.html.writer import write_report
+    from server.report.html.writer import of_files, write_report
 
     if args.certificate:
         add_certificates(run, args.certificate)
-    print(shown(str(write_report(run, out))))
+    with of_files(run):
+        written = write_report(run, out)
+    print(shown(str(written)))
     return 0

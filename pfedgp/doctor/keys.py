@@ -3,11 +3,11 @@
 import stat
 from pathlib import Path
 
-from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 
 from pfedgp.doctor.problem import Check, Problem, ProblemError
+from pfedgp_core.errors import MissingFileError, UnreadableFileError
+from pfedgp_core.files.keys import read_site_key
 
 __all__ = ["check_key", "read_key"]
 
@@ -23,29 +23,17 @@ def read_key(path: Path) -> ec.EllipticCurvePrivateKey:
         There is none at the path that Flower would take.
     """
     try:
-        content = path.expanduser().read_bytes()
-    except FileNotFoundError:
+        return read_site_key(path.expanduser())
+    except MissingFileError:
         raise ProblemError("key-missing", f"The key {path} does not exist.", REMEDY) from None
-    except OSError as error:
-        raise ProblemError(
-            "key-unreadable",
-            f"The key {path} cannot be read ({error.strerror}).",
-            f"Run the client as the owner of the file, or give it to this user: chown $USER {path}.",
-        ) from None
-    if content.lstrip().startswith((b"ssh-", b"ecdsa-")):
-        raise ProblemError("key-type", f"{path} is a public key.", REMEDY)
-    try:
-        key = load_ssh_private_key(content, None)
-    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        locked = "passphrase" in str(error).lower() or "password" in str(error).lower()
-        what = "is locked with a passphrase" if locked else "is not a private key in OpenSSH's format"
-        raise ProblemError("key-type", f"The key {path} {what}, which Flower does not take.", REMEDY) from None
-    if not isinstance(key, ec.EllipticCurvePrivateKey):
-        kind = type(key).__name__.lstrip("_").removesuffix("PrivateKey").removesuffix("Private")
-        raise ProblemError(
-            "key-type", f"The key {path} is of the kind {kind}, but Flower takes only NIST elliptic curves.", REMEDY
-        )
-    return key
+    except UnreadableFileError as error:
+        if isinstance(error.__cause__, OSError):
+            raise ProblemError(
+                "key-unreadable",
+                f"The key {path} cannot be read ({error.reason}).",
+                f"Run the client as the owner of the file, or give it to this user: chown $USER {path}.",
+            ) from None
+        raise ProblemError("key-type", f"The key {path} is none that Flower takes ({error.reason}).", REMEDY) from None
 
 
 def check_key(path: Path) -> Check:

@@ -1,6 +1,5 @@
 """The doctor's checks of its own machine, on either side: versions, disk, state folder, device, data."""
 
-import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -11,7 +10,10 @@ from client.progress import PROGRESS_FILE
 from pfedgp.doctor.fleet_call import FLOWER_SERIES
 from pfedgp.doctor.problem import Check, Problem
 from pfedgp.operator.state import is_network_file_system
+from pfedgp_core.errors import UnreadableFileError
+from pfedgp_core.files.json_file import read_object
 from pfedgp_core.files.lock import is_locked
+from pfedgp_core.files.whole import resolved
 from pfedgp_core.wire.versions import software_versions
 from pfedgp_core.words import size
 
@@ -52,7 +54,7 @@ def check_folder(folder: Path) -> Iterator[Check]:
             lasting=True,
         )
         yield Check("state", "", problem)
-    elif kind := is_network_file_system(place.resolve()):
+    elif kind := is_network_file_system(resolved(place)):
         problem = warning(
             "state-on-network",
             f"The state folder {folder} lies on {kind}, where locks and databases get lost.",
@@ -147,7 +149,6 @@ def _space(place: Path) -> Check:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return read_object(path)
+    except UnreadableFileError:
         return {}
-    return content if isinstance(content, dict) else {}

@@ -1,6 +1,5 @@
 """The server's side: its processes, ports, certificates, sites, database and clock."""
 
-import json
 import stat
 from collections.abc import Iterator
 from functools import partial
@@ -21,7 +20,8 @@ from pfedgp.operator.sites import read_public_key
 from pfedgp.operator.state import ServerState
 from pfedgp.processes.called_as import control_is_internal
 from pfedgp.processes.linux import clock_is_synchronised, is_alive, listening_on
-from pfedgp_core.errors import ConfigError, PFedGPError
+from pfedgp_core.errors import PFedGPError, UnreadableFileError
+from pfedgp_core.files.json_file import read_object
 from pfedgp_core.wire.versions import software_versions
 from pfedgp_core.words import few, size
 
@@ -42,7 +42,7 @@ def check_server(state: ServerState, certs: Path | None) -> Iterator[Check]:
     """
     try:
         record = state.server()
-    except ConfigError as error:
+    except PFedGPError as error:
         record = {}
         yield Check("server", "", Problem("no-server", str(error), "", lasting=True))
     certs = certs or (Path(record["certs"]) if record.get("certs") else None)
@@ -215,6 +215,6 @@ def _clock() -> Check:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError):
+        return read_object(path)
+    except UnreadableFileError:
         return {}

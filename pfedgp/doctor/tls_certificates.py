@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
 from pfedgp.doctor.problem import Problem, ProblemError
+from pfedgp_core.errors import UnreadableFileError
+from pfedgp_core.files import keys
 
 __all__ = ["EXPIRES_SOON", "belongs_to", "day", "expiry_warning", "read_certificate", "signed_by"]
 
@@ -23,18 +25,12 @@ def read_certificate(path: Path, what: str) -> x509.Certificate:
         There is none; `what` names the file in the sentence.
     """
     try:
-        return x509.load_pem_x509_certificate(path.read_bytes())
-    except OSError as error:
+        return keys.read_certificate(path)
+    except UnreadableFileError as error:
         raise ProblemError(
             "ca-file",
-            f"{what} {path} cannot be read ({error.strerror}).",
-            "Give the path of the file that `pfedgp certs` wrote, readable for this user.",
-        ) from None
-    except ValueError:
-        raise ProblemError(
-            "ca-file",
-            f"{what} {path} holds no certificate.",
-            "Give the file ca.crt that `pfedgp certs` wrote: it begins with BEGIN CERTIFICATE.",
+            f"{what} {path} cannot be read ({error.reason}).",
+            "Give the file ca.crt that `pfedgp certs` wrote, readable for this user: it begins with BEGIN CERTIFICATE.",
         ) from None
 
 
@@ -42,7 +38,7 @@ def signed_by(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
     """Whether a certificate was issued by the holder of another one."""
     try:
         certificate.verify_directly_issued_by(issuer)
-    except (ValueError, TypeError, InvalidSignature):
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
         return False
     return True
 

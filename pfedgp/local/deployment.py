@@ -1,6 +1,5 @@
 """The deployed form of a federation, as separate Flower processes on this machine."""
 
-import json
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ from pfedgp.local.processes import LocalFlower, write_app
 from pfedgp.processes.signals import interrupted
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
+from pfedgp_core.files.json_file import read_object
 
 __all__ = ["deploy_local"]
 
@@ -67,14 +67,14 @@ def deploy_local(
             status, details = flower.status(run_id)
             if status != "finished:completed":
                 raise RunFailedError(_reason(flower, out, status, details))
-    return dict(json.loads((out / "summary.json").read_text(encoding="utf-8")))
+    return read_object(out / "summary.json")
 
 
 def _reason(flower: LocalFlower, out: Path, status: str, details: str) -> str:
     """Say why a run did not complete: in the server app's own words where it left some."""
     summary = out / "summary.json"
     if summary.is_file():
-        reason = json.loads(summary.read_text(encoding="utf-8")).get("reason")
+        reason = read_object(summary).get("reason")
         if reason:
             return str(reason)
     stopped = [name for name, process in flower.processes.items() if process.poll() is not None]

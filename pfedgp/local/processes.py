@@ -1,6 +1,5 @@
 """Processes on this machine's loopback interface: one SuperLink, the clients of several sites, and Flower's CLI."""
 
-import json
 import os
 import signal
 import subprocess
@@ -21,6 +20,7 @@ from pfedgp.processes.flower import flower_environment, flower_program, free_por
 from pfedgp.processes.signals import on_stop_signal
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
+from pfedgp_core.files.json_file import parse_object
 
 __all__ = ["LocalFlower", "write_app"]
 
@@ -150,7 +150,7 @@ class LocalFlower:
             check=False,
         )
         try:
-            return dict(json.loads(done.stdout[done.stdout.index("{") :]))
+            return parse_object(done.stdout[done.stdout.index("{") :])
         except ValueError:
             text = " ".join(without_colours(done.stdout + done.stderr).split())
             raise RunFailedError(f"flwr {arguments[0]} gave no answer: {text[-500:]}") from None

@@ -1,7 +1,6 @@
 """A simulated federation on this machine: the same two apps as in a deployment, on Flower's simulation engine (Ray)."""
 
 import io
-import json
 import logging
 import os
 import signal
@@ -19,6 +18,7 @@ from pfedgp.processes.flower import QUIET
 from pfedgp.processes.signals import StopSignals, interrupted
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
+from pfedgp_core.files.json_file import read_object
 from pfedgp_core.patch import lost_patches
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def run_simulation(
             raise
         except Exception as error:
             raise RunFailedError(failure(error, out)) from error
-    return dict(json.loads((out / "summary.json").read_text(encoding="utf-8")))
+    return read_object(out / "summary.json")
 
 
 def failure(error: BaseException, out: Path) -> str:

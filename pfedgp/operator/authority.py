@@ -20,7 +20,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from pfedgp_core.errors import ConfigError
+from pfedgp_core.errors import ConfigError, UnreadableFileError
+from pfedgp_core.files import keys
 from server.run.files import explained
 
 __all__ = ["ALWAYS", "issue", "read_certificate", "subject_names"]
@@ -106,13 +107,12 @@ def read_certificate(path: Path) -> x509.Certificate:
         There is none, or it cannot be read.
     """
     try:
-        return x509.load_pem_x509_certificate(path.read_bytes())
-    except OSError as error:
+        return keys.read_certificate(path)
+    except UnreadableFileError as error:
         raise ConfigError(
-            f"Cannot read the certificate {path} ({error.strerror}): give the folder of pfedgp certs."
+            f"Cannot read the certificate {path} ({error.reason}): give the folder of pfedgp certs, restore the file, "
+            "or make new ones."
         ) from error
-    except ValueError as error:
-        raise ConfigError(f"{path} is no PEM certificate: restore it, or make new ones with pfedgp certs.") from error
 
 
 def subject_names(certificate: x509.Certificate) -> list[str]:
@@ -174,12 +174,7 @@ def _make_server(folder: Path, names: Sequence[x509.GeneralName], days: int) -> 
         .add_extension(_usage(digital_signature=True), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(
-                authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
-            ),
-            critical=False,
-        )
+        .add_extension(_authority_identifier(authority), critical=False)
         .sign(signer, hashes.SHA384())
     )
     _write(folder / "server.key", _private(key, serialization.PrivateFormat.PKCS8), 0o600)
@@ -213,14 +208,11 @@ def _put_aside(folder: Path) -> str:
 
 def _signer(folder: Path) -> ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey:
     try:
-        key = serialization.load_pem_private_key((folder / "ca.key").read_bytes(), password=None)
-    except OSError as error:
+        key = keys.read_private_key(folder / "ca.key")
+    except UnreadableFileError as error:
         raise ConfigError(
-            f"Cannot read {folder / 'ca.key'} ({error.strerror}): the authority signs with it."
-        ) from error
-    except (ValueError, TypeError) as error:
-        raise ConfigError(
-            f"{folder / 'ca.key'} is no unencrypted PEM key: restore it, or give another --out."
+            f"{folder / 'ca.key'} is no unencrypted PEM key ({error.reason}), and the authority signs with it: restore "
+            "it, or give another --out."
         ) from error
     authority = read_certificate(folder / "ca.crt")
     if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
@@ -244,6 +236,15 @@ def _dated(
         .not_valid_before(now - _CLOCKS_DIFFER)
         .not_valid_after(min(end, latest) if latest else end)
     )
+
+
+def _authority_identifier(authority: x509.Certificate) -> x509.AuthorityKeyIdentifier:
+    """The identifier of the authority's key; an authority that others made may not name its own."""
+    try:
+        named = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    except x509.ExtensionNotFound:
+        named = x509.SubjectKeyIdentifier.from_public_key(authority.public_key())
+    return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(named)
 
 
 def _usage(**set_to: bool) -> x509.KeyUsage:

@@ -25,7 +25,8 @@ from flwr.supercore.error import FlowerError
 from flwr.supercore.interceptors.http import RuntimeVersionHttpInterceptor
 
 from pfedgp.processes.called_as import called_as
-from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
+from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError, UnreadableFileError
+from pfedgp_core.files.regular import read_regular
 
 __all__ = ["Control", "Run", "SuperNode", "UnreachableError"]
 
@@ -109,10 +110,10 @@ class Control:
         self.address, self.ca = address, ca
         try:
             self._client = ControlHttpClient.from_server_address(
-                address, False, ca.read_bytes(), [RuntimeVersionHttpInterceptor(component_name="pfedgp")]
+                address, False, read_regular(ca), [RuntimeVersionHttpInterceptor(component_name="pfedgp")]
             )
-        except OSError as error:
-            raise ConfigError(f"Cannot read the certificate {ca} ({error.strerror}): give ca.crt with --ca.") from error
+        except UnreadableFileError as error:
+            raise ConfigError(f"Cannot read the certificate {ca} ({error.reason}): give ca.crt with --ca.") from error
         except (ssl.SSLError, UnicodeDecodeError) as error:
             raise ConfigError(f"{ca} is no PEM certificate: give the deployment's ca.crt with --ca.") from error
 

@@ -1,6 +1,5 @@
 """Following a run: printing the server app's output through lost connections until the run ends."""
 
-import json
 import queue
 import re
 import threading
@@ -11,7 +10,8 @@ from contextlib import suppress
 from pfedgp.operator.connection import Target
 from pfedgp.operator.control import Control, Run
 from pfedgp.processes.colours import without_colours
-from pfedgp_core.errors import PFedGPError, RunFailedError
+from pfedgp_core.errors import PFedGPError, RunFailedError, UnreadableFileError
+from pfedgp_core.files.json_file import read_object
 from pfedgp_core.words import few
 
 __all__ = ["Printed", "UnfinishedError", "follow"]
@@ -22,6 +22,8 @@ LAST_LINES = 5.0
 RETRY = 2.0
 GONE = 10.0  # a service manager may start the server again
 _BEGINS = ("pFedGP", "round ")  # of what the server app prints once its sites are there
+# Errors whose text is a sentence for the user.
+_NAMED = "(?:Config|Data|UnreadableFile|MissingFile|Artefact|DamagedState|RunFailed|NonFinite)Error"
 _NOISE = (
     "Successfully installed pfedgp to ",
     "ERROR :",
@@ -220,12 +222,12 @@ def _reason(target: Target, run: Run, cause: str) -> str:
         return run.reason
     folder = target.local(run.folder)
     if folder is not None:
-        with suppress(OSError, ValueError):
-            reason = json.loads((folder / "summary.json").read_text(encoding="utf-8")).get("reason")
+        with suppress(UnreadableFileError):
+            reason = read_object(folder / "summary.json").get("reason")
             if reason:
                 return str(reason)
     error = re.sub(r"^[\w.]*\.(?=\w+:)", "", cause)
-    own = re.match(r"(ConfigError|DataError|ArtefactError|RunFailedError|NonFiniteError): (.*)", error)
+    own = re.match(rf"({_NAMED}): (.*)", error)
     if own:
         return own[2]
     if not error and run.reason != run.details:

@@ -1,6 +1,5 @@
 """The state of a deployment at a glance: the server, its sites, its runs."""
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,11 @@ from pfedgp.operator.authority import read_certificate
 from pfedgp.operator.connection import Target
 from pfedgp.operator.control import Control, Run, SuperNode
 from pfedgp.processes.called_as import shown
-from pfedgp_core.errors import PFedGPError
+from pfedgp_core.errors import PFedGPError, UnreadableFileError
+from pfedgp_core.files.json_file import read_object
+from pfedgp_core.files.regular import MalformedError, read_text
+from server.run.files import LARGEST
+from server.run.record_lines import parse_record
 
 __all__ = ["overview", "printed"]
 
@@ -134,14 +137,13 @@ def _rounds(folder: Path | None) -> list[dict[str, Any]]:
     if folder is None:
         return []
     try:
-        lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-        return [json.loads(line) for line in lines]
-    except (OSError, ValueError):
+        return [parse_record(line) for line in read_text(folder / "metrics.jsonl", LARGEST).splitlines()]
+    except (UnreadableFileError, MalformedError):
         return []
 
 
 def _summary(folder: Path | None) -> dict[str, Any]:
     try:
-        return dict(json.loads((folder / "summary.json").read_text(encoding="utf-8"))) if folder else {}
-    except (OSError, ValueError):
+        return read_object(folder / "summary.json") if folder else {}
+    except UnreadableFileError:
         return {}

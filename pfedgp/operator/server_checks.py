@@ -5,14 +5,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import serialization
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from pfedgp.operator.addresses import is_loopback, join
 from pfedgp.operator.authority import read_certificate, subject_names
 from pfedgp.operator.state import is_network_file_system
 from pfedgp.processes.called_as import control_is_internal
-from pfedgp_core.errors import ConfigError
+from pfedgp_core.errors import ConfigError, UnreadableFileError
+from pfedgp_core.files.keys import kind_of_key, read_private_key
 
 if TYPE_CHECKING:
     from pfedgp.operator.server import Server
@@ -32,16 +33,22 @@ def check_certificates(folder: Path) -> datetime:
     """
     authority, certificate = read_certificate(folder / "ca.crt"), read_certificate(folder / "server.crt")
     try:
-        key = serialization.load_pem_private_key((folder / "server.key").read_bytes(), password=None)
-    except OSError as error:
-        raise ConfigError(f"Cannot read {folder / 'server.key'} ({error.strerror}): run as its owner.") from error
-    except (ValueError, TypeError) as error:
-        raise ConfigError(f"{folder / 'server.key'} is no unencrypted PEM key: restore it.") from error
+        key = read_private_key(folder / "server.key")
+    except UnreadableFileError as error:
+        raise ConfigError(
+            f"{folder / 'server.key'} is no unencrypted PEM key of this user ({error.reason}): restore it, or run as "
+            "its owner."
+        ) from error
+    if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
+        raise ConfigError(
+            f"{folder / 'server.key'} is of the kind {kind_of_key(key)}, which the server cannot use for TLS: make an "
+            "EC key with pfedgp certs."
+        )
     if key.public_key() != certificate.public_key():
         raise ConfigError(f"server.key and server.crt in {folder} do not belong together: restore the right pair.")
     try:
         certificate.verify_directly_issued_by(authority)
-    except (ValueError, TypeError, InvalidSignature) as error:
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm) as error:
         raise ConfigError(f"server.crt in {folder} is not signed by ca.crt there: restore the right pair.") from error
     now = datetime.now(UTC)
     for name, dated in (("ca.crt", authority), ("server.crt", certificate)):

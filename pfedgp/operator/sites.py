@@ -5,12 +5,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from pfedgp.operator.control import Control, UnreachableError
-from pfedgp_core.errors import ConfigError, PFedGPError
+from pfedgp_core.errors import ConfigError, PFedGPError, UnreadableFileError
+from pfedgp_core.files import keys
 from pfedgp_core.words import few
 
 __all__ = ["SiteWatch", "read_public_key"]
@@ -27,13 +26,11 @@ def read_public_key(path: Path) -> bytes:
         It cannot be read, or is of a kind that Flower does not take.
     """
     try:
-        key = serialization.load_ssh_public_key(path.read_bytes())
-    except OSError as error:
-        raise ConfigError(f"Cannot read the public key {path} ({error.strerror}).") from error
-    except (ValueError, UnsupportedAlgorithm) as error:
-        raise ConfigError(f"{path} is no public key in OpenSSH's form: make it with pfedgp certs.") from error
-    if not isinstance(key, ec.EllipticCurvePublicKey) or not key.curve.name.startswith("secp"):
-        raise ConfigError(f"{path} is no EC key on a NIST curve: make it with pfedgp certs.")
+        key = keys.read_public_key(path)
+    except UnreadableFileError as error:
+        raise ConfigError(
+            f"{path} is no public key in OpenSSH's form on a NIST curve ({error.reason}): make it with pfedgp certs."
+        ) from error
     return key.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 

@@ -22,13 +22,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pfedgp_core.errors import ConfigError, RunFailedError
+from pfedgp_core.checks import integer, text
+from pfedgp_core.errors import ConfigError, DamagedStateError, MissingFileError, RunFailedError, UnreadableFileError
+from pfedgp_core.files.json_file import read_object
 from pfedgp_core.files.lock import FileLock, holder, is_locked
+from pfedgp_core.files.regular import one_line
 from server.run.files import explained, write_whole
 
 __all__ = ["CONNECTION", "ServerState", "default_state", "is_network_file_system"]
 
 CONNECTION = "pfedgp"
+_TEXTS = {"fleet_address", "control_address", "control_listens", "certs", "ca", "started"}
+_TABLES = {"processes", "versions"}
 _NETWORK = ("nfs", "cifs", "smb", "ceph", "lustre", "gpfs", "glusterfs", "sshfs", "9p", "afs", "beegfs")
 
 
@@ -144,15 +149,19 @@ class ServerState:
         ------
         ConfigError
             No server has run on this folder.
+        DamagedStateError
+            The file is damaged.
         """
         try:
-            return dict(json.loads((self.path / "server.json").read_text(encoding="utf-8")))
-        except OSError as error:
+            return _checked(read_object(self.path / "server.json"))
+        except MissingFileError as error:
             raise ConfigError(
                 f"No server has run on {self.path}: start one with pfedgp server, or name its folder with --state."
             ) from error
-        except ValueError as error:
-            raise ConfigError(f"{self.path / 'server.json'} is damaged: restart the server.") from error
+        except (UnreadableFileError, TypeError) as error:
+            raise DamagedStateError(
+                f"{self.path / 'server.json'} is damaged ({one_line(error)}): restart the server."
+            ) from error
 
     def start_command(self) -> str:
         """Return the command that starts the server as it ran last."""
@@ -166,6 +175,18 @@ class ServerState:
         words += ["--no-database"] if record.get("database") is False else []
         words += ["--only", "superlink"] if record.get("superexec") is False else []
         return shlex.join(words)
+
+
+def _checked(record: dict[str, Any]) -> dict[str, Any]:
+    """The record itself; TypeError where a field that commands go by is something else than what was written."""
+    for key in _TEXTS & record.keys():
+        text(record[key])
+    for key in _TABLES & record.keys():
+        if not isinstance(record[key], dict):
+            raise TypeError(f"field {key!r} is no object")
+    for number in record.get("processes", {}).values():
+        integer(number)
+    return record
 
 
 def is_network_file_system(path: Path) -> str:

@@ -3,7 +3,6 @@
 A file is ``{"version": 1, "cases": [{id, topic, inputs, asserts: [{name, value, kind, atol, ...}], ...}]}``.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +11,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pfedgp_core.errors import ConfigError
+from pfedgp_core.errors import ConfigError, UnreadableFileError
+from pfedgp_core.files.json_file import read_object
 
 __all__ = ["KINDS", "Assert", "Case", "Inputs", "NotUnderstood", "load"]
 
+LARGEST = 1024**3  # bytes of a file
 KINDS = ("exact", "mc", "info", "spec")
 
 
@@ -50,7 +51,7 @@ class Inputs:
         """A numeric array with this many dimensions."""
         try:
             tensor = torch.tensor(self[name], dtype=dtype)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError, RuntimeError):
             raise NotUnderstood(f"input {name!r} is not an array of numbers") from None
         if tensor.ndim != ndim:
             raise NotUnderstood(f"input {name!r} has {tensor.ndim} dimensions instead of {ndim}")
@@ -98,21 +99,18 @@ def load(path: str) -> tuple[Case, ...]:
         The file cannot be read, is not JSON, or a case or assert lacks a field.
     """
     try:
-        with Path(path).open(encoding="utf-8") as file:
-            content = json.load(file)
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read ({error.strerror}); give a JSON file of reference cases.") from None
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigError(f"{path} is not JSON ({error}); give a file of reference cases.") from None
-    if not isinstance(content, dict) or not isinstance(content.get("cases"), list):
+        content = read_object(Path(path), LARGEST)
+    except UnreadableFileError as error:
+        raise ConfigError(f"{path} cannot be read ({error.reason}); give a JSON file of reference cases.") from None
+    if not isinstance(content.get("cases"), list):
         raise ConfigError(f"{path} has no list 'cases'; give a file with the fields version and cases.")
     if content.get("version", 1) != 1:
         raise ConfigError(f"{path} has version {content['version']!r}; this program reads version 1.")
     cases = tuple(_case(path, i, raw) for i, raw in enumerate(content["cases"]))
     ids = [case.id for case in cases]
-    for i in ids:
-        if ids.count(i) > 1:
-            raise ConfigError(f"{path} has two cases with the id {i!r}; give each case its own id.")
+    if len(set(ids)) < len(ids):
+        twin = next(i for i in ids if ids.count(i) > 1)
+        raise ConfigError(f"{path} has two cases with the id {twin!r}; give each case its own id.")
     return cases
 
 

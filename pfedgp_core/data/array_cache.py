@@ -65,7 +65,7 @@ def _load(entry: Path, names: Sequence[str]) -> dict[str, np.ndarray] | None:
         return {name: np.load(entry / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in names}
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, EOFError) as error:
+    except Exception as error:  # noqa: BLE001 (a damaged entry finds errors that no list foresees)
         log.warning("The cache entry %s cannot be read (%s); the images are decoded again.", entry, error)
         return None
 

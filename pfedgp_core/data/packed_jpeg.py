@@ -6,13 +6,14 @@ once ``classes`` (the class names).
 """
 
 import hashlib
-import io
-import zipfile
 from pathlib import Path
 
 import numpy as np
 
-from pfedgp_core.errors import DataError
+from pfedgp_core.errors import DataError, MissingFileError, UnreadableFileError
+from pfedgp_core.files.arrays import read_npz
+from pfedgp_core.files.image import parse_image
+from pfedgp_core.files.regular import MalformedError
 
 __all__ = ["PackedJpeg"]
 
@@ -79,10 +80,6 @@ class PackedJpeg:
         DataError
             The file changed or is damaged, an image cannot be decoded or has another size, or Pillow is missing.
         """
-        try:
-            from PIL import Image
-        except ImportError:
-            raise DataError("Packed JPEG images need Pillow, which is not installed; run pip install pillow.") from None
         arrays = _read(self.path, [f"jpeg_{part}", f"offsets_{part}"])
         raw, offsets = arrays[f"jpeg_{part}"].tobytes(), arrays[f"offsets_{part}"].astype(np.int64)
         if offsets[0] != 0 or offsets[-1] != len(raw) or (np.diff(offsets) <= 0).any():
@@ -90,9 +87,8 @@ class PackedJpeg:
         images = np.empty((len(rows), 3, size, size), dtype=np.uint8)
         for place, i in enumerate(rows):
             try:
-                with Image.open(io.BytesIO(raw[offsets[i] : offsets[i + 1]])) as image:
-                    pixels = np.asarray(image.convert("RGB"))
-            except (OSError, ValueError, SyntaxError) as error:
+                pixels = np.asarray(parse_image(raw[offsets[i] : offsets[i + 1]]).convert("RGB"))
+            except (MalformedError, ValueError) as error:
                 raise DataError(
                     f"The {part} image {i} in {self.path} cannot be decoded ({error}); copy the file again."
                 ) from None
@@ -107,9 +103,11 @@ class PackedJpeg:
 
 def _read(path: Path, names: list[str]) -> dict[str, np.ndarray]:
     try:
-        with np.load(path, allow_pickle=False) as packed:
-            return {name: packed[name] for name in names}
-    except FileNotFoundError:
+        arrays = read_npz(path, names).values
+    except MissingFileError:
         raise DataError(f"There is no file {path}; set data-root to the packed .npz file.") from None
-    except (OSError, EOFError, KeyError, ValueError, AttributeError, TypeError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path} is not a file of packed JPEG images ({error}); copy it again.") from None
+    except UnreadableFileError as error:
+        raise DataError(f"{path} is not a file of packed JPEG images ({error.reason}); copy it again.") from error
+    if missing := [name for name in names if name not in arrays]:
+        raise DataError(f"{path} is not a file of packed JPEG images (it has no {missing[0]}); copy it again.")
+    return arrays

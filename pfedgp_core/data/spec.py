@@ -13,8 +13,11 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from pfedgp_core.checks import MALFORMED, count, finite, text
 from pfedgp_core.data.moments import divisors
 from pfedgp_core.errors import ConfigError, DataError
+from pfedgp_core.files.json_file import parse_object
+from pfedgp_core.words import cut
 
 __all__ = [
     "CLASSES_OF_A_SITE",
@@ -60,7 +63,7 @@ class DataSpec:
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_json(cls, text: str) -> "DataSpec":
+    def from_json(cls, written: str) -> "DataSpec":
         """Read what ``to_json`` wrote.
 
         Raises
@@ -69,14 +72,14 @@ class DataSpec:
             It is something else.
         """
         try:
-            fields = json.loads(text)
+            fields = parse_object(written)
             return cls(
-                tuple(str(name) for name in fields["class_names"]),
-                tuple(int(size) for size in fields["input_shape"]),
-                tuple(float(x) for x in fields["mean"]),
-                tuple(float(x) for x in fields["std"]),
+                tuple(text(name) for name in fields["class_names"]),
+                tuple(count(size) for size in fields["input_shape"]),
+                tuple(finite(x) for x in fields["mean"]),
+                tuple(finite(x) for x in fields["std"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except MALFORMED as error:
             raise DataError(f"malformed description of the federation's data ({type(error).__name__})") from None
 
 
@@ -146,13 +149,13 @@ def parse_shape(text: str) -> tuple[int, ...] | None:
         shape = ()
     if len(shape) not in (1, 3) or min(shape) < 1:
         raise ConfigError(
-            f"input-shape = {text!r} is no shape of an input: give channels, height and width of images, such as "
-            "3,32,32, or the number of features of a table, such as 20."
+            f"input-shape = {cut(text, 60)!r} is no shape of an input: give channels, height and width of images, such "
+            "as 3,32,32, or the number of features of a table, such as 20."
         )
     if math.prod(shape) > LARGEST_SHAPE:
         raise ConfigError(
-            f"input-shape = {text!r} has more than {LARGEST_SHAPE:,} values an input, more than any memory holds as a "
-            "data set: give a smaller shape."
+            f"input-shape = {cut(text, 60)!r} has more than {LARGEST_SHAPE:,} values an input, more than any memory "
+            "holds as a data set: give a smaller shape."
         )
     return shape
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pfedgp_core.errors import ArtefactError
-from pfedgp_core.files.whole import folder_to_disk, to_disk
+from pfedgp_core.files.whole import folder_to_disk, resolved, to_disk
 
 __all__ = ["recover_folder", "write_folder"]
 
@@ -29,7 +29,7 @@ def write_folder(path: Path, files: Mapping[str, bytes], replace: bool = False) 
     ArtefactError
         The folder exists, or cannot be written; what was there is still there.
     """
-    path = path.resolve()  # a link stays a link
+    path = resolved(path)  # a link stays a link
     former, draft = _former(path), path.with_name(f".{path.name}.{os.getpid()}")
     try:
         _refuse(path, replace)
@@ -53,7 +53,7 @@ def write_folder(path: Path, files: Mapping[str, bytes], replace: bool = False) 
 
 def recover_folder(path: Path) -> None:
     """Bring back the former folder where a power failure hit between the two renames of a replacement."""
-    path = path.resolve()
+    path = resolved(path)
     former = _former(path)
     if not path.exists() and former.is_dir():
         try:

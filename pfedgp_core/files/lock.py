@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from pfedgp_core.errors import ArtefactError, PFedGPError
+from pfedgp_core.errors import ArtefactError, PFedGPError, UnreadableFileError
+from pfedgp_core.files.regular import open_regular
 from pfedgp_core.files.whole import explained
 
 __all__ = ["FileLock", "holder", "is_locked"]
@@ -71,11 +72,11 @@ class FileLock:
 def is_locked(path: Path) -> bool:
     """Whether a process holds the lock of this file at the moment; False where the file cannot be read."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:
+    except (OSError, UnreadableFileError):
         return False
     return False
 
@@ -83,7 +84,8 @@ def is_locked(path: Path) -> bool:
 def holder(path: Path) -> int:
     """The process id of the process that locked this file last; 0 where it is not known."""
     try:
-        text = path.read_bytes()[:_LONGEST].decode("ascii", "replace").strip()
-    except OSError:
+        with open_regular(path) as file:
+            text = file.read(_LONGEST).decode("ascii", "replace").strip()
+    except (OSError, UnreadableFileError):
         return 0
     return int(text) if text.isascii() and text.isdecimal() else 0

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from pfedgp_core.errors import ArtefactError
 
-__all__ = ["CannotWriteError", "explained", "folder_to_disk", "to_disk", "write_whole"]
+__all__ = ["CannotWriteError", "explained", "folder_to_disk", "resolved", "to_disk", "write_whole"]
 
 
 class CannotWriteError(ArtefactError):
@@ -40,7 +40,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
         The file cannot be written; the former content, if any, is still there.
     """
     with explained(path):
-        path = path.resolve()  # through a link, the file it stands for is replaced and not the link
+        path = resolved(path)  # through a link, the file it stands for is replaced and not the link
         if path.exists() and not path.is_file():
             raise ArtefactError(f"{path} is no regular file, so it cannot be replaced: give the path of a file.")
     partial = path.with_name(f".{path.name}.partial")
@@ -54,6 +54,14 @@ def write_whole(path: Path, content: str | bytes) -> None:
             partial.unlink(missing_ok=True)
             raise
         folder_to_disk(path.parent)
+
+
+def resolved(path: Path) -> Path:
+    """The path that a path leads to; ArtefactError where it is a link that leads back to itself."""
+    try:
+        return path.resolve()
+    except (RuntimeError, OSError) as error:
+        raise ArtefactError(f"{path} is a link that leads back to itself: remove it, or give another path.") from error
 
 
 def to_disk(file: BinaryIO) -> None:

@@ -18,15 +18,27 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.numpy import load as from_safetensors
 from safetensors.numpy import save as to_safetensors
 
+from pfedgp_core.checks import MALFORMED
 from pfedgp_core.config import Settings
-from pfedgp_core.errors import ArtefactError, ConfigError, DataError, PFedGPError
+from pfedgp_core.errors import (
+    ArtefactError,
+    ConfigError,
+    DamagedStateError,
+    DataError,
+    MissingFileError,
+    PFedGPError,
+    UnreadableFileError,
+)
 from pfedgp_core.files.folder import recover_folder, write_folder
+from pfedgp_core.files.json_file import parse_object
+from pfedgp_core.files.regular import MalformedError, one_line, read_regular
+from pfedgp_core.files.state import kept
+from pfedgp_core.files.tensors import parse_tensors
 from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.site.description import check_parts
 from pfedgp_core.site.samples import SiteSamples
 from pfedgp_core.site.trained_model import TrainedModel
 from pfedgp_core.tree.classifier import PersonalClassifier
@@ -38,6 +50,7 @@ __all__ = ["SCHEMA", "SavedSite", "is_site"]
 SCHEMA = 1
 FORMAT = "pfedgp-site"
 TENSORS, DESCRIPTION = "site.safetensors", "site.json"
+LARGEST = 16 * 1024**3  # bytes of a file
 ROWS = 256  # inputs at a time on their way through the network
 
 
@@ -157,14 +170,14 @@ class SavedSite:
         content = _read(path, DESCRIPTION)
         description = _description(path, content)
         content = _read(path, TENSORS)
-        if hashlib.sha256(content).hexdigest() != description["tensors_sha256"]:
+        if hashlib.sha256(content).hexdigest() != description.get("tensors_sha256"):
             raise _damaged(path, f"{TENSORS} is not the file that {DESCRIPTION} was written with")
         try:
-            return cls._from_parts(description, from_safetensors(content))
+            return cls._from_parts(description, parse_tensors(content))
         except ConfigError:
             raise  # a setting or network that this installation does not know, which the text names
-        except (SafetensorError, PFedGPError, KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-            raise _damaged(path, " ".join(str(error).rstrip(".").split())[:200]) from error
+        except (PFedGPError, RuntimeError, *MALFORMED) as error:
+            raise _damaged(path, one_line(error)) from error
 
     def _describe(self) -> dict[str, Any]:
         model, classifier = self.model, self.classifier
@@ -196,6 +209,7 @@ class SavedSite:
 
     @classmethod
     def _from_parts(cls, about: dict[str, Any], tensors: dict[str, np.ndarray]) -> "SavedSite":
+        check_parts(about, tensors)
         model = TrainedModel(
             tensors["shared"],
             Settings.from_run_config(about["settings"]),
@@ -232,26 +246,29 @@ def _folded(name: str) -> str:
 def is_site(path: Path) -> bool:
     """Whether the folder is a saved site, by its looks."""
     recover_folder(path)
-    return (path / DESCRIPTION).is_file() and (path / TENSORS).is_file()
+    with kept(path):
+        return (path / DESCRIPTION).is_file() and (path / TENSORS).is_file()
 
 
 def _read(path: Path, name: str) -> bytes:
     try:
-        return (path / name).read_bytes()
-    except FileNotFoundError as error:
+        return read_regular(path / name, LARGEST)
+    except MissingFileError as error:
         if not path.is_dir():
             raise ArtefactError(f"There is no site at {path}: make one with pfedgp onboard.") from error
         raise ArtefactError(f"{path} is no complete site, {name} is missing: make one with pfedgp onboard.") from error
-    except OSError as error:
-        raise ArtefactError(f"Cannot read {path / name} ({error.strerror}): check the path and its rights.") from error
+    except UnreadableFileError as error:
+        raise DamagedStateError(
+            f"Cannot read {path / name} ({error.reason}): check the path and its rights, or restore it from a copy."
+        ) from error
 
 
 def _description(path: Path, content: bytes) -> dict[str, Any]:
     try:
-        about = json.loads(content)
-    except ValueError as error:
-        raise _damaged(path, f"{DESCRIPTION} is no JSON") from error
-    if not isinstance(about, dict) or about.get("format") != FORMAT:
+        about = parse_object(content)
+    except MalformedError as error:
+        raise _damaged(path, f"{DESCRIPTION}: {error}") from error
+    if about.get("format") != FORMAT:
         raise ArtefactError(f"{path} was not written by pfedgp onboard: give the folder of a site.")
     schema = about.get("schema_version")
     if isinstance(schema, int) and schema > SCHEMA:
@@ -268,8 +285,8 @@ def _checksum(description: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
 
 
-def _damaged(path: Path, reason: str) -> ArtefactError:
-    return ArtefactError(
+def _damaged(path: Path, reason: str) -> DamagedStateError:
+    return DamagedStateError(
         f"The site {path} is damaged ({reason}): restore it from a copy, or make it again with pfedgp onboard into "
         "another folder."
     )

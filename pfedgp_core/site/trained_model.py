@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pfedgp_core.checks import MALFORMED, count, text
 from pfedgp_core.config import Settings
 from pfedgp_core.data.datasets import Split, load_dataset, normalised
 from pfedgp_core.errors import ArtefactError, ConfigError, PFedGPError
@@ -17,6 +18,7 @@ from pfedgp_core.metrics.calibration import TEMPERATURE_LIMITS, is_temperature
 from pfedgp_core.model.features import compute_features
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.registry import TASKS
+from pfedgp_core.words import cut
 
 __all__ = ["TrainedModel"]
 
@@ -87,15 +89,15 @@ class TrainedModel:
         """
         try:
             settings = Settings.from_run_config(meta["settings"])
-            names = tuple(str(name) for name in meta["class_names"])
-            shape = tuple(int(size) for size in meta["input_shape"])
+            names = tuple(text(name) for name in meta["class_names"])
+            shape = tuple(count(size) for size in meta["input_shape"])
             scale = meta.get("normalisation")
             moments = None if scale is None else tuple(np.array(scale[k], dtype=np.float32) for k in ("mean", "std"))
-            participants = tuple(str(name) for name in meta.get("clients", ()))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            participants = tuple(text(name) for name in meta.get("clients", ()))
+        except MALFORMED as error:
             raise ArtefactError(
-                f"The model does not say what it is for ({error!r} in meta.json): give the folder 'best' or 'final' of "
-                "a run of this version."
+                f"The model does not say what it is for ({type(error).__name__}: {cut(error, 100)} in meta.json): give "
+                "the folder 'best' or 'final' of a run of this version."
             ) from error
         mean, std = moments or _of_data_set(settings, shape)
         if mean.shape != shape[:1] or std.shape != shape[:1] or not (np.isfinite(mean).all() and (std > 0).all()):

@@ -9,6 +9,7 @@ from typing import Any
 from pfedgp_core.checks import MALFORMED, count, finite, not_negative, text
 from pfedgp_core.data.spec import CLASS_NAME_LIMIT, normal_class
 from pfedgp_core.errors import DataError
+from pfedgp_core.files.json_file import parse_object
 from pfedgp_core.names import NAME_LIMIT, name_fault
 from pfedgp_core.wire.names import Fields
 
@@ -65,9 +66,7 @@ class Hello:
         """Read and check what ``to_wire`` wrote."""
         try:
             written = text(config["hello"])
-            if len(written) > HELLO_LIMIT:
-                raise ValueError
-            fields = json.loads(written)
+            fields = parse_object(written, HELLO_LIMIT)
             hello = cls(
                 name=text(fields["name"]),
                 classes=tuple(count(c) for c in fields["classes"]),

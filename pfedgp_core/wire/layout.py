@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from pfedgp_core.errors import DataError, NonFiniteError
+from pfedgp_core.files.json_file import parse_object
+from pfedgp_core.files.regular import MalformedError
 from pfedgp_core.wire.names import METRICS, SHARED, Fields
 
 __all__ = ["PACKED_LIMIT", "fits", "pack", "unpack", "unpack_vector"]
@@ -88,11 +90,9 @@ def _metrics(text: Any) -> Fields:
     if not isinstance(text, str) or len(text) > METRICS_LIMIT:
         raise DataError("the metrics are no text or over-long")
     try:
-        metrics = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"malformed metrics ({type(error).__name__})") from None
-    if not isinstance(metrics, dict):
-        raise DataError("malformed metrics")
+        metrics = parse_object(text)
+    except MalformedError as error:
+        raise DataError(f"malformed metrics ({error})") from None
     for key, value in metrics.items():
         if not all(_is_number(x) for x in (value if isinstance(value, list) else [value])):
             raise DataError(f"field {key[:60]!r} is not a finite number or a list of them")

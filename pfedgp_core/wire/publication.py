@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from pfedgp_core.checks import COUNT_LIMIT, MALFORMED, SECONDS_LIMIT
+from pfedgp_core.checks import COUNT_LIMIT, MALFORMED, SECONDS_LIMIT, count, finite, text
 from pfedgp_core.errors import AlteredModelError, DataError
+from pfedgp_core.files.json_file import parse_object
+from pfedgp_core.files.regular import MalformedError
 from pfedgp_core.names import NAME_LIMIT, name_fault
 from pfedgp_core.site.trained_model import TrainedModel
 from pfedgp_core.wire.names import MODEL, MODEL_HASH, ONBOARDED, Fields
@@ -22,6 +24,7 @@ __all__ = ["CREATED", "OUTCOMES", "REFRESHED", "UNCHANGED", "OnboardReply", "pub
 
 CREATED, REFRESHED, UNCHANGED = "created", "refreshed", "unchanged"
 OUTCOMES = (CREATED, REFRESHED, UNCHANGED)  # what was done to the site's folder
+ANSWER_LIMIT = 16 * 1024 * 1024  # characters
 
 
 def publication(model: TrainedModel) -> Fields:
@@ -64,7 +67,7 @@ def published_model(fields: Mapping[str, Any], vector: np.ndarray | None) -> Tra
         raise DataError("The server's request carries no model: run the same pfedgp version on both sides.")
     if _hash(text, vector) != noted:
         raise AlteredModelError("The published model changed on its way: its hash differs; publish it again.")
-    model = TrainedModel.from_artefact(vector, json.loads(text))
+    model = TrainedModel.from_artefact(vector, _description(text))
     _ = model.state  # refuses a vector of another length, or one that is not finite
     return model
 
@@ -111,15 +114,15 @@ class OnboardReply:
             The reason alone.
         """
         try:
-            fields = json.loads(config[ONBOARDED])
+            fields = parse_object(config[ONBOARDED], ANSWER_LIMIT)
             reply = cls(
-                name=str(fields["name"]),
-                samples=int(fields["samples"]),
-                classes=tuple(str(name) for name in fields["classes"]),
+                name=text(fields["name"]),
+                samples=count(fields["samples"]),
+                classes=tuple(text(name) for name in fields["classes"]),
                 took_part=True if fields["took_part"] is True else None,
-                outcome=str(fields["outcome"]),
-                model_sha256=str(fields["model_sha256"]),
-                seconds=float(fields["seconds"]),
+                outcome=text(fields["outcome"]),
+                model_sha256=text(fields["model_sha256"]),
+                seconds=finite(fields["seconds"]),
             )
         except MALFORMED as error:
             raise DataError(f"malformed answer ({type(error).__name__})") from None
@@ -132,6 +135,13 @@ class OnboardReply:
         if not plausible or not known or reply.outcome not in OUTCOMES:
             raise DataError("an answer that contradicts itself or the model")
         return reply
+
+
+def _description(text: str) -> dict[str, Any]:
+    try:
+        return parse_object(text)
+    except MalformedError as error:
+        raise DataError(f"The published model's description cannot be read ({error}): publish it again.") from error
 
 
 def _hash(text: str, vector: np.ndarray) -> str:

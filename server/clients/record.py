@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from pfedgp_core.checks import MALFORMED, count, text
 from pfedgp_core.errors import DataError
 from pfedgp_core.wire.hello import Hello
 
@@ -58,6 +59,6 @@ class Client:
         """
         try:
             hello = Hello.from_wire({"hello": json.dumps(state["hello"])}, {})
-            return cls(NOWHERE, hello, [int(round) for round in state["trained_in"]], str(state.get("key", "")))
-        except (KeyError, TypeError, ValueError) as error:
+            return cls(NOWHERE, hello, [count(t) for t in state["trained_in"]], text(state.get("key", "")))
+        except MALFORMED as error:
             raise DataError(f"malformed client ({type(error).__name__})") from None

@@ -7,11 +7,12 @@ from typing import Any
 from flwr.app import Message
 from flwr.serverapp import Grid
 
+from pfedgp_core.checks import MALFORMED
 from pfedgp_core.config import Settings
 from pfedgp_core.data.spec import DataSpec, class_list, parse_shape
-from pfedgp_core.errors import DataError, RunFailedError
+from pfedgp_core.errors import DamagedStateError, DataError, RunFailedError
 from pfedgp_core.wire.hello import Hello
-from pfedgp_core.words import counted, few
+from pfedgp_core.words import counted, cut, few
 from server.clients.answering import Answering
 from server.clients.class_counts import crowding
 from server.clients.greetings import Greetings
@@ -178,15 +179,17 @@ class Roster:
 
         Raises
         ------
-        DataError
+        DamagedStateError
             It is something else.
         """
         try:
             clients = [Client.from_state(c) for c in state["clients"]]
             awaited = [client.name for client, c in zip(clients, state["clients"], strict=True) if c["online"]]
             spec = DataSpec.from_json(state["spec"])
-        except (KeyError, TypeError) as error:
-            raise DataError(f"malformed list of clients ({type(error).__name__})") from None
+        except (DataError, *MALFORMED) as error:
+            raise DamagedStateError(
+                f"The clients in the checkpoint cannot be read ({cut(error, 100)}): restore the run from a copy."
+            ) from None
         self.adopt(spec, clients, awaited)
 
     def refresh(self, grid: Grid) -> None:

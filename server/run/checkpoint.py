@@ -15,19 +15,31 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_safetensors
 
+from pfedgp_core.checks import MALFORMED, count, finite, not_negative, text
 from pfedgp_core.config import Settings
 from pfedgp_core.data.spec import DataSpec
-from pfedgp_core.errors import ArtefactError, NonFiniteError, PFedGPError
+from pfedgp_core.errors import (
+    ArtefactError,
+    DamagedStateError,
+    NonFiniteError,
+    PFedGPError,
+    UnreadableFileError,
+)
+from pfedgp_core.files.json_file import parse_object
+from pfedgp_core.files.regular import MalformedError, one_line
+from pfedgp_core.files.state import kept
+from pfedgp_core.files.tensors import read_tensors
 from server.run.files import explained, is_partial, write_whole
+from server.run.record_lines import check_record
+from server.run.run_config import check_origin
 
 __all__ = ["CHECKPOINTS", "Checkpoint", "Model", "newest_checkpoint", "sweep_partial", "write_checkpoint"]
 
 CHECKPOINTS = "checkpoints"
 SCHEMA, KEPT = 1, 3
-_NAME = re.compile(r"round-(\d{6,})\.safetensors")
+_NAME = re.compile(r"round-([0-9]{6,12})\.safetensors")
 _log = logging.getLogger("pfedgp")
 
 
@@ -129,8 +141,10 @@ def newest_checkpoint(run: Path) -> Checkpoint | None:
 
     Raises
     ------
+    DamagedStateError
+        None of them is whole.
     ArtefactError
-        None of them is whole, or one is of a newer version of pFedGP.
+        One is of a newer version of pFedGP.
     """
     damaged: list[str] = []
     for path in _checkpoints(run / CHECKPOINTS):
@@ -146,7 +160,7 @@ def newest_checkpoint(run: Path) -> Checkpoint | None:
             )
         return checkpoint
     if damaged:
-        raise ArtefactError(
+        raise DamagedStateError(
             f"No checkpoint in {run / CHECKPOINTS} is whole ({'; '.join(damaged)}): restore them from a copy, or start "
             "a new run."
         )
@@ -167,33 +181,32 @@ class _DamagedError(Exception):
 
 def _checkpoints(folder: Path) -> list[Path]:
     """Newest first."""
-    if not folder.is_dir():
-        return []
-    numbered = [(int(match[1]), path) for path in folder.iterdir() if (match := _NAME.fullmatch(path.name))]
-    return [path for _, path in sorted(numbered, reverse=True)]
+    with kept(folder):
+        if not folder.is_dir():
+            return []
+        numbered = [(int(match[1]), path) for path in folder.iterdir() if (match := _NAME.fullmatch(path.name))]
+        return [path for _, path in sorted(numbered, reverse=True)]
 
 
 def _read(path: Path) -> Checkpoint:
     try:
-        with safe_open(path, framework="numpy") as file:
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (no dict)
-            metadata = file.metadata() or {}
-        text = metadata["checkpoint"]
-        header = json.loads(text)
-        schema = header["schema"]
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        raise _DamagedError(f"{type(error).__name__}: {' '.join(str(error).split())[:100]}") from error
-    if isinstance(schema, int) and schema > SCHEMA:
+        tensors, metadata = read_tensors(path)
+        written = metadata.get("checkpoint", "")
+        header = parse_object(written)
+        schema = count(header.get("schema"))
+    except (UnreadableFileError, *MALFORMED) as error:
+        raise _DamagedError(one_line(error)) from error
+    if schema > SCHEMA:
         raise ArtefactError(
             f"The checkpoint {path} has schema version {schema}, and this version of pFedGP reads up to {SCHEMA}: "
             "update pFedGP."
         )
-    if metadata.get("sha256") != _checksum(text, tensors):
+    if metadata.get("sha256") != _checksum(written, tensors):
         raise _DamagedError("its checksum differs")
     try:
         return _from_parts(header, tensors)
-    except (PFedGPError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _DamagedError(f"{type(error).__name__}: {' '.join(str(error).split())[:100]}") from error
+    except (PFedGPError, *MALFORMED) as error:
+        raise _DamagedError(f"{type(error).__name__}: {one_line(error)}") from error
 
 
 def _from_parts(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Checkpoint:
@@ -202,18 +215,31 @@ def _from_parts(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Check
             raise ValueError("a vector that is not finite float32")
     current, best = tensors["current"], tensors.get("best", tensors["current"])
     return Checkpoint(
-        round=int(header["round"]),
+        round=count(header["round"]),
         settings=Settings.from_run_config(header["settings"]),
-        spec=DataSpec.from_json(header["spec"]),
-        roster=dict(header["roster"]),
-        current=Model(current, int(header["current"]["round"]), dict(header["current"]["metrics"])),
-        best=None if header["best"] is None else Model(best, int(header["best"]["round"]), header["best"]["metrics"]),
-        failed_rounds=[dict(failed) for failed in header["failed_rounds"]],
-        lines=int(header["lines"]),
-        pending=header["pending"],
-        run=dict(header["run"]),
-        seconds=float(header["seconds"]),
+        spec=DataSpec.from_json(text(header["spec"])),
+        roster=_object(header["roster"]),
+        current=_model(current, header["current"]),
+        best=None if header["best"] is None else _model(best, header["best"]),
+        failed_rounds=[
+            {name: text(why) for name, why in _object(failed).items()} for failed in header["failed_rounds"]
+        ],
+        lines=count(header["lines"]),
+        pending=None if header["pending"] is None else check_record(header["pending"]),
+        run=check_origin(header["run"]),
+        seconds=not_negative(header["seconds"]),
     )
+
+
+def _model(vector: np.ndarray, about: Any) -> Model:
+    metrics = {key: None if value is None else finite(value) for key, value in _object(about["metrics"]).items()}
+    return Model(vector, count(about["round"]), metrics)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise MalformedError("a field is no object")
+    return value
 
 
 def _checksum(text: str, tensors: Mapping[str, np.ndarray]) -> str:

@@ -3,11 +3,15 @@
 import os
 from pathlib import Path
 
-from pfedgp_core.errors import ArtefactError
+from pfedgp_core.errors import DamagedStateError
 from pfedgp_core.files import whole as whole_file
+from pfedgp_core.files.regular import read_regular
+from pfedgp_core.files.state import kept
 from pfedgp_core.files.whole import CannotWriteError, explained, folder_to_disk, write_whole
 
 __all__ = ["CannotWriteError", "append_line", "explained", "is_partial", "truncate_lines", "write_new", "write_whole"]
+
+LARGEST = 16 * 1024**3  # bytes of a file of lines
 
 
 def write_new(path: Path, text: str) -> bool:
@@ -60,17 +64,20 @@ def truncate_lines(path: Path, lines: int) -> list[str]:
 
     Raises
     ------
+    DamagedStateError
+        The file has fewer whole lines, or cannot be read.
     ArtefactError
-        The file has fewer whole lines, or cannot be read or written.
+        It cannot be written.
     """
     with explained(path):
-        content = path.read_bytes() if path.exists() else b""
-        kept = content.splitlines(keepends=True)[:lines]
-        if len(kept) < lines or any(not line.endswith(b"\n") for line in kept):
-            raise ArtefactError(f"{path} has fewer than the {lines} lines that it had: restore it from a copy.")
-        end = sum(map(len, kept))
+        with kept(path):
+            content = read_regular(path, LARGEST) if path.exists() else b""
+        whole = content.splitlines(keepends=True)[:lines]
+        if len(whole) < lines or any(not line.endswith(b"\n") for line in whole):
+            raise DamagedStateError(f"{path} has fewer than the {lines} lines that it had: restore it from a copy.")
+        end = sum(map(len, whole))
         if end < len(content):
             with path.open("r+b") as file:
                 file.truncate(end)
                 whole_file.to_disk(file)
-    return [line.decode("utf-8", "replace") for line in kept]
+    return [line.decode("utf-8", "replace") for line in whole]

@@ -13,10 +13,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_safetensors
 
-from pfedgp_core.errors import ArtefactError, NonFiniteError
+from pfedgp_core.errors import (
+    ArtefactError,
+    DamagedStateError,
+    MissingFileError,
+    NonFiniteError,
+    PFedGPError,
+    UnreadableFileError,
+)
+from pfedgp_core.files.json_file import parse_object, read_object
+from pfedgp_core.files.regular import MalformedError, one_line
+from pfedgp_core.files.tensors import read_tensors
 from server.run.files import explained, write_whole
 from server.run.json_text import to_json
 
@@ -74,20 +83,25 @@ def load_model(path: Path) -> tuple[np.ndarray, dict[str, Any]]:
     Raises
     ------
     ArtefactError
-        There is no model, or it is damaged.
+        There is no model.
+    DamagedStateError
+        It is damaged.
     """
     file = path / MODEL_FILE
-    if not file.is_file():
-        raise ArtefactError(f"There is no model in {path}: give the folder 'best' or 'final' of a run.")
     try:
-        with safe_open(file, framework="numpy") as model:
-            vector, header = model.get_tensor(MODEL_KEY), model.metadata() or {}
-        meta = json.loads(header["meta"])
-        intact = vector.dtype == np.float32 and vector.ndim == 1 and header["sha256"] == _checksum(vector)
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
-        raise ArtefactError(f"The model {file} is damaged ({error}): restore it from a copy or run again.") from error
-    if not intact or not isinstance(meta, dict):
-        raise ArtefactError(f"The model {file} is damaged (checksum differs): restore it from a copy or run again.")
+        tensors, header = read_tensors(file)
+        vector = tensors.get(MODEL_KEY)
+        if vector is None or "meta" not in header:
+            raise MalformedError("it holds something else")
+        meta = parse_object(header["meta"])
+        if vector.dtype != np.float32 or vector.ndim != 1 or header.get("sha256") != _checksum(vector):
+            raise MalformedError("checksum differs")
+    except MissingFileError as error:
+        raise ArtefactError(f"There is no model in {path}: give the folder 'best' or 'final' of a run.") from error
+    except (UnreadableFileError, MalformedError) as error:
+        raise DamagedStateError(
+            f"The model {file} is damaged ({one_line(error)}): restore it from a copy or run again."
+        ) from error
     return vector, meta
 
 
@@ -95,8 +109,8 @@ def holds_model(folder: Path, vector: np.ndarray, model_round: int) -> bool:
     """Whether the folder has this model of this round, whole and with a readable description that agrees with it."""
     try:
         kept, meta = load_model(folder)
-        readable = json.loads((folder / META_FILE).read_text(encoding="utf-8"))
-    except (ArtefactError, OSError, ValueError):
+        readable = read_object(folder / META_FILE)
+    except PFedGPError:
         return False
     return kept.tobytes() == vector.tobytes() and meta.get("round") == model_round and readable == meta
 

@@ -11,12 +11,18 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pfedgp_core.checks import MALFORMED, text
 from pfedgp_core.config import Settings
-from pfedgp_core.errors import ArtefactError
+from pfedgp_core.errors import ArtefactError, DamagedStateError
+from pfedgp_core.files.json_file import parse_object
+from pfedgp_core.files.regular import read_regular
+from pfedgp_core.files.state import kept
 from pfedgp_core.learning.privacy import require_accountant, spent
-from server.run.files import append_line, explained, truncate_lines
+from server.run.files import append_line, truncate_lines
 
 __all__ = ["Releases"]
+
+LARGEST = 16 * 1024**3  # bytes
 
 
 class Releases:
@@ -32,7 +38,7 @@ class Releases:
     ------
     ConfigError
         The package that computes epsilon is not installed.
-    ArtefactError
+    DamagedStateError
         The file of a run that goes on cannot be read.
     """
 
@@ -42,14 +48,14 @@ class Releases:
         if settings.dp_noise == 0:
             return
         require_accountant(settings)
-        with explained(self.path):
-            whole = self.path.read_bytes().count(b"\n") if self.path.exists() else 0
+        with kept(self.path):
+            whole = read_regular(self.path, LARGEST).count(b"\n") if self.path.exists() else 0
         # Half a line was not followed by a request.
         for line in truncate_lines(self.path, whole):
             try:
-                self.counts.update(json.loads(line)["clients"])
-            except (ValueError, KeyError, TypeError) as error:
-                raise ArtefactError(f"{self.path} is damaged ({error}): restore it from a copy.") from error
+                self.counts.update(map(text, parse_object(line)["clients"]))
+            except MALFORMED as error:
+                raise DamagedStateError(f"{self.path} is damaged ({error}): restore it from a copy.") from error
 
     def note(self, server_round: int, clients: Iterable[str]) -> None:
         """Keep that these clients are about to be asked, on disk when this returns."""

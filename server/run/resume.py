@@ -1,18 +1,19 @@
 """Resuming a run that was cut off: the state in its folder, and whether any rounds are left."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pfedgp_core.config import Settings
-from pfedgp_core.errors import ArtefactError, ConfigError
+from pfedgp_core.errors import ArtefactError, ConfigError, UnreadableFileError
+from pfedgp_core.files.json_file import read_object
+from pfedgp_core.files.state import kept
 from server.run.checkpoint import Checkpoint, newest_checkpoint
 from server.run.run_config import read_origin
-from server.run.settings import read_settings_file
+from server.run.settings import read_kept_settings
 
-__all__ = ["RESUME", "Resumable", "refuse_changes"]
+__all__ = ["RESUME", "Resumable", "has_config", "refuse_changes"]
 
 RESUME = "resume"  # the key of the run config
 _ROUNDS = "rounds"
@@ -52,15 +53,17 @@ class Resumable:
         Raises
         ------
         ArtefactError
-            There is no run, it is complete, or it is damaged.
+            There is no run, or it is complete.
+        DamagedStateError
+            It is damaged.
         ConfigError
             The number of rounds, or a setting in ``config.toml`` that was edited.
         """
         path = path.expanduser().absolute()
-        if not (path / "config.toml").is_file():
+        if not has_config(path):
             raise ArtefactError(f"There is no run in {path}: give the folder of a run, the one that holds config.toml.")
         origin, checkpoint = read_origin(path), newest_checkpoint(path)
-        settings = Settings.from_run_config(read_settings_file(path / "config.toml"))
+        settings = Settings.from_run_config(read_kept_settings(path / "config.toml"))
         if checkpoint is not None:
             # Only the number of rounds may have grown since.
             refuse_changes(settings.to_run_config(), checkpoint.settings, path)
@@ -98,6 +101,12 @@ class Resumable:
         return self.checkpoint.round if self.checkpoint else 0
 
 
+def has_config(path: Path) -> bool:
+    """Whether a folder is that of a run, by its looks; DamagedStateError where the folder cannot be looked into."""
+    with kept(path):
+        return (path / "config.toml").is_file()
+
+
 def refuse_changes(given: Mapping[str, Any], own: Settings, path: Path) -> None:
     """Make sure that the keys in `given` have the values that the run in `path` has, but for the number of rounds.
 
@@ -117,8 +126,8 @@ def refuse_changes(given: Mapping[str, Any], own: Settings, path: Path) -> None:
 
 def _is_complete(path: Path) -> bool:
     try:
-        return bool(json.loads((path / "summary.json").read_text(encoding="utf-8")).get("status") == "completed")
-    except (OSError, ValueError, AttributeError):
+        return bool(read_object(path / "summary.json").get("status") == "completed")
+    except UnreadableFileError:
         return False
 
 

@@ -1,17 +1,19 @@
 """``config.toml`` of a run: all effective settings, and where the run comes from in comments."""
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pfedgp_core.checks import text
 from pfedgp_core.config import Settings
-from pfedgp_core.errors import ArtefactError
+from pfedgp_core.files.json_file import parse_json
+from pfedgp_core.files.regular import MalformedError, decoding, read_text
+from pfedgp_core.files.state import kept
 from server.run.json_text import to_json
 from server.run.settings import dump_settings
 
-__all__ = ["config_text", "read_origin"]
+__all__ = ["check_origin", "config_text", "read_origin"]
 
 
 def config_text(settings: Settings, run_info: Mapping[str, Any]) -> str:
@@ -27,18 +29,31 @@ def read_origin(path: Path) -> dict[str, Any]:
 
     Raises
     ------
-    ArtefactError
-        The file cannot be read.
+    DamagedStateError
+        The file cannot be read, or a comment of a run holds something else.
     """
     file, origin = path / "config.toml", {}
+    with kept(file):
+        for line in read_text(file).splitlines():
+            if match := re.fullmatch(r"# ([a-z_]+): (.+)", line):
+                try:
+                    origin[match[1]] = parse_json(match[2])
+                except MalformedError:
+                    continue  # a comment of a person
+        with decoding(file):
+            return check_origin(origin)
+
+
+def check_origin(origin: Any) -> dict[str, Any]:
+    """The run info itself, if what a resumed run reads of it is what it should be; MalformedError otherwise."""
+    if not isinstance(origin, dict):
+        raise MalformedError("the run info is no object")
+    outputs, resumed = origin.get("outputs", {}), origin.get("resumed", [])
+    if not isinstance(outputs, dict) or not isinstance(resumed, list):
+        raise MalformedError("the run info is damaged in outputs or resumed")
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ArtefactError(f"Cannot read {file} ({error}): give the folder of a run.") from error
-    for line in lines:
-        if match := re.fullmatch(r"# ([a-z_]+): (.+)", line):
-            try:
-                origin[match[1]] = json.loads(match[2])
-            except ValueError:
-                continue  # a comment of a person
+        for value in (origin.get("engine", ""), origin.get("run_id", ""), *outputs.values()):
+            text(value)
+    except TypeError as error:
+        raise MalformedError(f"a field of the run info {error}") from error
     return origin

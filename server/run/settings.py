@@ -1,15 +1,16 @@
 """Settings as a TOML file: written by every run, read by ``--config``, mirrored in pyproject.toml."""
 
 import json
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from pfedgp_core.config import Settings
 from pfedgp_core.config_text import describe
-from pfedgp_core.errors import ConfigError
+from pfedgp_core.errors import ConfigError, UnreadableFileError
+from pfedgp_core.files.state import kept
+from pfedgp_core.files.toml_file import read_toml
 
-__all__ = ["dump_settings", "read_settings_file", "toml_value"]
+__all__ = ["dump_settings", "read_kept_settings", "read_settings_file", "toml_value"]
 
 _COMMENT_COLUMN = 32
 
@@ -55,16 +56,17 @@ def read_settings_file(path: Path) -> dict[str, Any]:
         The file cannot be read or is not TOML.
     """
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
+        return _flatten(read_toml(path))
+    except UnreadableFileError as error:
         raise ConfigError(
-            f"Cannot read the settings file {path} ({error.strerror}): give an existing TOML file."
+            f"Cannot read the settings file {path} ({error.reason}): give an existing TOML file."
         ) from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"The settings file {path} is not UTF-8 text: give a TOML file.") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"The settings file {path} is not valid TOML ({error}): correct it.") from error
-    return _flatten(document)
+
+
+def read_kept_settings(path: Path) -> dict[str, Any]:
+    """The same of the folder of a run: what is no such file there is a DamagedStateError."""
+    with kept(path):
+        return _flatten(read_toml(path))
 
 
 def toml_value(value: float | str | bool) -> str:

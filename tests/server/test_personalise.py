@@ -98,7 +98,7 @@ def test_an_answer_that_cannot_be_read_costs_its_sender_alone(data: dict[str, Pa
 
     run = start(grid_of(data, tmp_path, tamper=garbles), SETTINGS, tmp_path / "run")
     failed, made = onboarded(run)["sites"]
-    assert (failed["client"], failed["error"]) == ("ward-1", "malformed answer (RecursionError)")
+    assert (failed["client"], failed["error"]) == ("ward-1", "malformed answer (MalformedError)")
     assert made["client"] == "ward-2"
 
 

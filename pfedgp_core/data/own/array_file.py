@@ -1,15 +1,15 @@
 """Samples in a numpy ``.npz`` file: one array of inputs, one of labels, optionally the names of the classes."""
 
-import zipfile
-import zlib
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 
 from pfedgp_core.data.own.image_folder import fit_arrays
 from pfedgp_core.data.own.samples import Findings, Samples, Wanted, input_digests, label_texts
-from pfedgp_core.errors import DataError
-from pfedgp_core.words import counted, few
+from pfedgp_core.errors import DataError, UnreadableFileError
+from pfedgp_core.files.arrays import Arrays, read_npz
+from pfedgp_core.words import counted, cut, few
 
 __all__ = ["INPUT_KEYS", "LABEL_KEYS", "load_npz"]
 
@@ -41,8 +41,8 @@ def load_npz(path: Path, wanted: Wanted, findings: Findings) -> Samples | None:
     if inputs is None or (labels is None and wanted.labelled):
         missing = INPUT_KEYS if inputs is None else LABEL_KEYS
         raise DataError(
-            f"{path} holds the arrays {few(sorted(arrays), 10) or 'none'}, but none of {', '.join(missing)}: name the "
-            f"{'samples' if inputs is None else 'classes'} {missing[0]!r}."
+            f"{path} holds the arrays {few(sorted(arrays.names), 10) or 'none'}, but none of {', '.join(missing)}: "
+            f"name the {'samples' if inputs is None else 'classes'} {missing[0]!r}."
         )
     texts = None
     if labels is not None:
@@ -52,7 +52,7 @@ def load_npz(path: Path, wanted: Wanted, findings: Findings) -> Samples | None:
             raise DataError(
                 f"{path} has {len(inputs)} inputs and labels of shape {list(labels.shape)}: give one label a sample."
             )
-        texts = _named(path, labels, arrays.get(NAMES_KEY))
+        texts = _named(path, labels, _pick(arrays, (NAMES_KEY,)))
     arranged = _arranged(inputs, findings)
     if arranged is None:
         return None
@@ -62,21 +62,15 @@ def load_npz(path: Path, wanted: Wanted, findings: Findings) -> Samples | None:
     return _usable(shaped, input_digests(arranged), texts, wanted, findings)
 
 
-def _read(path: Path) -> dict[str, np.ndarray]:
+def _read(path: Path) -> Arrays:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile):
-                raise ValueError("it is a single array")
-            return {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
-        reason = " ".join(str(error).split())[:120]
-        if "allow_pickle" in reason:
-            reason = "it holds Python objects, which could run code"
-        raise DataError(f"{path} cannot be read as .npz ({reason}): write it again with numpy.savez.") from error
+        return read_npz(path, {*INPUT_KEYS, *LABEL_KEYS, NAMES_KEY})
+    except UnreadableFileError as error:
+        raise DataError(f"{path} cannot be read as .npz ({error.reason}): write it again with numpy.savez.") from error
 
 
-def _pick(arrays: dict[str, np.ndarray], keys: tuple[str, ...]) -> np.ndarray | None:
-    known = {name.lower(): array for name, array in arrays.items()}
+def _pick(arrays: Arrays, keys: tuple[str, ...]) -> np.ndarray | None:
+    known = {name.lower(): array for name, array in arrays.values.items()}
     found = [known[key] for key in keys if key in known]
     return np.atleast_1d(found[0]) if found else None
 
@@ -86,17 +80,20 @@ def _named(path: Path, labels: np.ndarray, names: np.ndarray | None) -> tuple[st
     texts = label_texts(labels)
     if names is None:
         return texts
-    known = label_texts(np.atleast_1d(names))
-    if repeated := sorted({name for name in known if known.count(name) > 1}):
-        raise DataError(f"{path} names the class {repeated[0]!r} twice in class_names: give each class its own name.")
+    known = label_texts(names.reshape(-1))
+    if repeated := sorted(name for name, count in Counter(known).items() if count > 1):
+        raise DataError(
+            f"{path} names the class {cut(repeated[0], 60)!r} twice in class_names: give each class its own name."
+        )
     by_name = labels.dtype.kind in "SU"
-    wrong = [t for t in texts if t and not (t in known if by_name else _is_position(t) and int(t) < len(known))]
+    meant = {name: name for name in known} if by_name else {str(i): name for i, name in enumerate(known)}
+    wrong = [text for text in texts if text and text not in meant]
     if wrong:
         raise DataError(
-            f"{path} labels a sample {wrong[0]!r}, but its class_names are {few(known, 10)}: give positions from 0 to "
-            f"{len(known) - 1} or those names."
+            f"{path} labels a sample {cut(wrong[0], 60)!r}, but its class_names are {few(known, 10)}: give positions "
+            f"from 0 to {len(known) - 1} or those names."
         )
-    return texts if by_name else tuple(known[int(text)] if text else "" for text in texts)
+    return tuple(meant[text] if text else "" for text in texts)
 
 
 def _arranged(inputs: np.ndarray, findings: Findings) -> np.ndarray | None:
@@ -143,7 +140,3 @@ def _usable(
         return None
     kept = None if labels is None else tuple(labels[i] for i in rows)
     return Samples(inputs[rows], tuple(str(i + 1) for i in rows), kept, digests=digests[rows])
-
-
-def _is_position(text: str) -> bool:
-    return text.isascii() and text.isdecimal()

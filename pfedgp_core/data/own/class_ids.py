@@ -14,7 +14,7 @@ import numpy as np
 from pfedgp_core.data.own.samples import Samples
 from pfedgp_core.data.spec import normal_class
 from pfedgp_core.errors import DataError
-from pfedgp_core.words import counted, few
+from pfedgp_core.words import counted, cut, few
 
 if TYPE_CHECKING:
     from pfedgp_core.data.samples import Split
@@ -44,7 +44,7 @@ def map_classes(names: Sequence[str], class_names: Sequence[str]) -> np.ndarray:
     distinct = sorted(set(names))
     if all(map(_is_integer, distinct)) and not any(map(_is_integer, known)):
         known = {str(i): i for i in range(len(class_names))}
-        ids = {name: known.get(str(int(name)), -1) for name in distinct}
+        ids = {name: known.get(name.lstrip("0") or "0", -1) for name in distinct}
     else:
         ids = {name: known.get(normal_class(name), -1) for name in distinct}
     unknown = [name for name in distinct if ids[name] < 0]
@@ -52,7 +52,7 @@ def map_classes(names: Sequence[str], class_names: Sequence[str]) -> np.ndarray:
         near = difflib.get_close_matches(unknown[0], list(class_names), n=1)
         hint = f"did you mean {near[0]!r}?" if near else "rename it, or leave its samples out."
         raise DataError(
-            f"The class {unknown[0]!r} is none of the federation's {len(class_names)} classes "
+            f"The class {cut(unknown[0], 60)!r} is none of the federation's {len(class_names)} classes "
             f"({few(class_names, 10)}): {hint}"
         )
     return np.array([ids[name] for name in names], dtype=np.int64)
@@ -86,7 +86,7 @@ def to_targets(samples: Samples) -> "Split":
     targets = np.array([_number(label) for label in samples.labels], dtype=np.float64)
     if len(wrong := np.flatnonzero(~np.isfinite(targets))):
         raise DataError(
-            f"The target {samples.labels[wrong[0]]!r} of sample {samples.ids[wrong[0]]} is no finite number "
+            f"The target {cut(samples.labels[wrong[0]], 60)!r} of sample {samples.ids[wrong[0]]} is no finite number "
             f"({counted(len(wrong), 'such sample')}): the setting task = 'regression' needs numbers as labels."
         )
     from pfedgp_core.data.samples import Split

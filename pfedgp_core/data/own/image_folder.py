@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pfedgp_core.data.own.samples import Findings, Samples, Wanted, input_digests
-from pfedgp_core.errors import DataError
+from pfedgp_core.errors import DataError, UnreadableFileError
+from pfedgp_core.files.image import SUFFIXES, read_image
+from pfedgp_core.files.regular import MalformedError, decoding, one_line
 from pfedgp_core.words import counted, few, shape_text
 
 if TYPE_CHECKING:
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SUFFIXES", "fit_arrays", "has_images", "load_image_folder"]
 
-SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm")
 _GREY = ("1", "L", "LA")
 _MODES = {1: "L", 3: "RGB"}
 
@@ -61,15 +62,19 @@ def load_image_folder(folder: Path, wanted: Wanted, findings: Findings) -> Sampl
     sizes: Counter[tuple[int, int]] = Counter()
     for path, label in files:
         try:
-            image = _open(path)
-        except Exception as error:  # noqa: BLE001 - whatever a decoder raises, the image is unreadable
-            unreadable.append(f"{_name(path, folder)} ({_reason(error)})")
+            with decoding(path):
+                image = read_image(path, _require_eight_bits)
+                digest = input_digests(_to_array(image, None, None)[None])[0]
+                fits = size is None or wanted.resize or (image.height, image.width) == size
+                array = _to_array(image, channels, size) if fits else None
+        except UnreadableFileError as error:
+            unreadable.append(f"{_name(path, folder)} ({error.reason})")
             continue
         sizes[image.height, image.width] += 1
-        if size is None or wanted.resize or (image.height, image.width) == size:
-            arrays.append(_to_array(image, channels, size))
+        if array is not None:
+            arrays.append(array)
             kept.append((path, label))
-            digests.append(input_digests(_to_array(image, None, None)[None])[0])
+            digests.append(digest)
     if unreadable:
         findings.problem(
             f"Unreadable: {len(unreadable)} of {counted(len(files), 'image')}, {few(unreadable)}; replace or remove "
@@ -112,7 +117,7 @@ def fit_arrays(images: np.ndarray, wanted: Wanted, findings: Findings) -> np.nda
     if shape is None or images.shape[1:] == shape:
         return images
     channels = _channels(wanted)
-    if channels is None or images.shape[1] not in _MODES:
+    if channels is None or images.shape[1] not in _MODES or 0 in images.shape[2:]:
         findings.problem(
             f"The images have shape {shape_text(images.shape[1:])}, and the model takes inputs of shape "
             f"{shape_text(shape)}: give data of that shape, or another model."
@@ -148,7 +153,7 @@ def _list(folder: Path, wanted: Wanted, findings: Findings) -> list[tuple[Path, 
                 if not images:
                     findings.remark(f"The folder of class {kind.name!r} holds no image.")
     except OSError as error:
-        raise DataError(f"The folder {folder} cannot be read ({error.strerror}): give its reader rights.") from error
+        raise DataError(f"The folder {folder} cannot be read ({one_line(error)}): give its reader rights.") from error
     if direct and wanted.labelled:
         findings.problem(
             f"No class for {counted(len(direct), 'image')} ({few([p.name for p in direct])}): move each to a folder "
@@ -187,16 +192,10 @@ def _check_sizes(
     )
 
 
-def _open(path: Path) -> "Image":
-    """The first frame, decoded and upright."""
-    from PIL import Image, ImageOps
-
-    with Image.open(path) as opened:
-        if opened.mode.startswith(("I", "F")):
-            # Pillow would cut everything above 255 to white.
-            raise ValueError(f"{opened.mode}: more than 8 bits a pixel, convert it to 8 bits")
-        opened.load()
-        return ImageOps.exif_transpose(opened)
+def _require_eight_bits(image: "Image") -> None:
+    if image.mode.startswith(("I", "F")):
+        # Pillow would cut everything above 255 to white.
+        raise MalformedError(f"{image.mode}: more than 8 bits a pixel, convert it to 8 bits")
 
 
 def _to_array(image: "Image", channels: int | None, size: Sequence[int] | None) -> np.ndarray:
@@ -229,8 +228,3 @@ def _is_image(path: Path) -> bool:
 def _name(path: Path, folder: Path) -> str:
     name = path.relative_to(folder).as_posix()
     return os.fsencode(name).decode("utf-8", "backslashreplace")
-
-
-def _reason(error: Exception) -> str:
-    text = str(error.strerror if isinstance(error, OSError) and error.strerror else error)
-    return "not an image" if "cannot identify" in text else " ".join(text.split())[:80] or type(error).__name__

@@ -11,11 +11,12 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from pfedgp_core.errors import ArtefactError
+from pfedgp_core.checks import MALFORMED, text
+from pfedgp_core.errors import ArtefactError, DamagedStateError, MissingFileError, UnreadableFileError
+from pfedgp_core.files.json_file import read_object
 from pfedgp_core.files.whole import write_whole
 
 __all__ = ["PARTS", "SCHEMA", "assign_parts", "keep_split", "rows_by_part"]
@@ -24,6 +25,7 @@ SCHEMA = 1
 FORMAT = "pfedgp-split"
 PARTS = ("train", "validation", "test")
 SHARES = (0.6, 0.2, 0.2)
+LARGEST = 1024**3  # bytes of the file, for more than 10^7 samples
 
 
 def keep_split(file: Path, digests: Sequence[str], classes: Sequence[str]) -> list[str]:
@@ -90,14 +92,12 @@ def _written(assigned: Mapping[str, str]) -> str:
 
 def _read(file: Path) -> dict[str, str]:
     try:
-        about: Any = json.loads(file.read_bytes())
-    except FileNotFoundError:
+        about = read_object(file, LARGEST)
+    except MissingFileError:
         return {}
-    except OSError as error:
-        raise ArtefactError(f"Cannot read {file} ({error.strerror}): check the path and its rights.") from error
-    except ValueError as error:
-        raise _damaged(file, "it is no JSON") from error
-    if not isinstance(about, dict) or about.get("format") != FORMAT:
+    except UnreadableFileError as error:
+        raise _damaged(file, error.reason) from error
+    if about.get("format") != FORMAT:
         raise _damaged(file, "it holds something else than a split")
     schema = about.get("schema_version")
     if isinstance(schema, int) and schema > SCHEMA:
@@ -106,8 +106,8 @@ def _read(file: Path) -> dict[str, str]:
             "pFedGP."
         )
     try:
-        samples = {part: list(map(str, about["samples"][part])) for part in PARTS}
-    except (KeyError, TypeError) as error:
+        samples = {part: list(map(text, about["samples"][part])) for part in PARTS}
+    except MALFORMED as error:
         raise _damaged(file, "a part is missing") from error
     if schema != SCHEMA or about.get("sha256") != _checksum(samples):
         raise _damaged(file, "it was changed after it was written")
@@ -118,8 +118,8 @@ def _checksum(samples: Mapping[str, Sequence[str]]) -> str:
     return hashlib.sha256(json.dumps(samples, sort_keys=True).encode()).hexdigest()
 
 
-def _damaged(file: Path, reason: str) -> ArtefactError:
-    return ArtefactError(
+def _damaged(file: Path, reason: str) -> DamagedStateError:
+    return DamagedStateError(
         f"The split of this site's data, {file}, is damaged ({reason}): restore it from a copy; only if there is none, "
         "delete it to have a new one drawn, after which models that have seen the former training data must not be "
         "tested here."

@@ -23,6 +23,7 @@ from pfedgp_core.data.own.image_folder import has_images, load_image_folder
 from pfedgp_core.data.own.samples import Findings, Samples, Wanted
 from pfedgp_core.data.own.tables import load_csv, load_parquet
 from pfedgp_core.errors import ConfigError, DataError
+from pfedgp_core.files.regular import reachable
 from pfedgp_core.registry import DATASETS
 from pfedgp_core.words import shape_text
 
@@ -128,13 +129,12 @@ def fingerprint(path: str | Path) -> tuple[tuple[str, int, int], ...]:
         There is nothing at the path, or it cannot be looked at.
     """
     path = Path(path).expanduser()
-    try:
-        files = [path] if not path.is_dir() else [file for file in path.rglob("*") if file.is_file()]
-        looks = [(file, file.stat()) for file in files]
-    except FileNotFoundError:
-        raise _nothing_at(path) from None
-    except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror}): check the path and its rights.") from error
+    with reachable(path):
+        try:
+            files = [path] if not path.is_dir() else [file for file in path.rglob("*") if file.is_file()]
+            looks = [(file, file.stat()) for file in files]
+        except FileNotFoundError:
+            raise _nothing_at(path) from None
     return tuple(sorted((str(file), look.st_size, look.st_mtime_ns) for file, look in looks))
 
 
@@ -199,8 +199,11 @@ def split_paths(path: Path) -> dict[str, Path] | None:
     A folder is one if every folder or data file in it is named after a split and ``train`` is among them. Folders of
     those names that hold images directly are classes.
     """
-    if not path.is_dir():
-        return None
+    with reachable(path):
+        return _split_paths(path) if path.is_dir() else None
+
+
+def _split_paths(path: Path) -> dict[str, Path] | None:
     found: dict[str, Path] = {}
     for entry in sorted(p for p in path.iterdir() if not p.name.startswith(".")):
         split = _SPLIT_NAMES.get(entry.stem.lower() if entry.is_file() else entry.name.lower())
@@ -247,10 +250,11 @@ def _compare(
 
 
 def _read(path: Path, wanted: Wanted, findings: Findings) -> Samples | None:
-    if path.is_dir():
-        return load_image_folder(path, wanted, findings)
-    if not path.exists():
-        raise _nothing_at(path)
+    with reachable(path):
+        if path.is_dir():
+            return load_image_folder(path, wanted, findings)
+        if not path.exists():
+            raise _nothing_at(path)
     if _unknown_kind(path):
         raise DataError(
             f"{path} is of no known kind: give a folder of images by class, or a file that ends in "

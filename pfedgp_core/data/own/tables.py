@@ -6,7 +6,9 @@ noted.
 
 import csv
 import importlib
+import io
 import math
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,13 +16,17 @@ from typing import Any
 import numpy as np
 
 from pfedgp_core.data.own.samples import Findings, Samples, Wanted, input_digests, label_texts
-from pfedgp_core.errors import DataError
-from pfedgp_core.words import counted, few
+from pfedgp_core.errors import DataError, UnreadableFileError
+from pfedgp_core.files.memory import require_memory
+from pfedgp_core.files.regular import MalformedError, decoding, open_regular
+from pfedgp_core.words import counted, cut, few
 
 __all__ = ["load_csv", "load_parquet"]
 
 _SEPARATORS = ",;\t"
 _MISSING = ("", "na", "n/a", "nan", "null", "none")
+LONGEST_LINE = 16 * 1024 * 1024  # characters of the line of column names
+CELL = 100  # bytes of memory that a value of a table takes while it is read
 
 
 def load_csv(path: Path, wanted: Wanted, findings: Findings) -> Samples | None:
@@ -38,28 +44,28 @@ def load_csv(path: Path, wanted: Wanted, findings: Findings) -> Samples | None:
     """
     findings.kind = "CSV table"
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            first = file.readline()
+        with open_regular(path) as raw, decoding(path), io.TextIOWrapper(raw, "utf-8-sig", newline="") as file:
+            first = file.readline(LONGEST_LINE)
+            if len(first) == LONGEST_LINE:
+                raise MalformedError("its first line has no end")
             file.seek(0)
             rows = csv.reader(file, delimiter=max(_SEPARATORS, key=first.count))
             columns = [name.strip() for name in next(rows, [])]
             features, label = _split_columns(path, columns, wanted, findings)
             return _read_rows(rows, columns, features, label, wanted, findings)
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8 text (byte {error.start}): save it again as 'CSV UTF-8'.") from error
-    except csv.Error as error:
-        raise DataError(f"{path} is not a table in CSV ({error}): save it again as 'CSV UTF-8'.") from error
-    except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror}): check the path and its rights.") from error
+    except UnreadableFileError as error:
+        raise DataError(
+            f"{path} cannot be read as CSV ({error.reason}): check its rights, or save it again as 'CSV UTF-8'."
+        ) from error
 
 
 def load_parquet(path: Path, wanted: Wanted, findings: Findings) -> Samples | None:
-    """Read a Parquet file with pyarrow or pandas; see `load_csv`.
+    """Read a Parquet file with pyarrow; see `load_csv`.
 
     Raises
     ------
     DataError
-        Neither library is installed, or the file is damaged.
+        The library is not installed, or the file is damaged.
     """
     findings.kind = "Parquet table"
     table = _parquet_columns(path)
@@ -71,9 +77,9 @@ def load_parquet(path: Path, wanted: Wanted, findings: Findings) -> Samples | No
     for i, name in enumerate(features):
         try:
             matrix[:, i] = np.array([math.nan if v is None else v for v in table[name]], dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             findings.problem(
-                f"The column {name!r} holds something else than numbers: leave it out, or code it as numbers."
+                f"The column {cut(name, 60)!r} holds something else than numbers: leave it out, or code it as numbers."
             )
             return None
     return _usable(matrix, labels, features, [str(i + 1) for i in range(len(matrix))], wanted, findings)
@@ -81,7 +87,7 @@ def load_parquet(path: Path, wanted: Wanted, findings: Findings) -> Samples | No
 
 def _split_columns(path: Path, columns: list[str], wanted: Wanted, findings: Findings) -> tuple[list[str], str | None]:
     """Names of the features, and of the column of labels if there is one."""
-    repeated = sorted({name for name in columns if columns.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(columns).items() if count > 1)
     if repeated:
         raise DataError(f"{path} has several columns named {few(repeated)}: give each column its own name.")
     label = wanted.label_column if wanted.label_column in columns else None
@@ -116,7 +122,7 @@ def _read_rows(
             values = [math.nan if cell.strip().lower() in _MISSING else float(cell) for cell in row]
         except ValueError:
             wrong = next(i for i, cell in enumerate(row) if not _is_number(cell))
-            texts.append(f"{row[wrong]!r} in row {number}, column {features[wrong]!r}")
+            texts.append(f"{cut(row[wrong], 60)!r} in row {number}, column {cut(features[wrong], 60)!r}")
             continue
         numbers.append(values)
         labels.append("" if given.lower() in ("nan", "null") else given)
@@ -150,7 +156,7 @@ def _usable(
         column = features[int((~np.isfinite(inputs[row])).argmax())]
         findings.problem(
             f"Missing or infinite values in {int((~finite).sum())} of {counted(len(finite), 'row')} (the first is row "
-            f"{ids[row]}, column {column!r}): fill the gaps or remove the rows."
+            f"{ids[row]}, column {cut(column, 60)!r}): fill the gaps or remove the rows."
         )
     if labels is not None and wanted.labelled:
         named = np.array([bool(text) for text in labels], dtype=bool)
@@ -172,18 +178,22 @@ def _usable(
 
 def _parquet_columns(path: Path) -> dict[str, list[Any]]:
     try:
-        try:
-            return dict(importlib.import_module("pyarrow.parquet").read_table(path).to_pydict())
-        except ImportError:
-            table = importlib.import_module("pandas").read_parquet(path)
-            return {str(name): column.tolist() for name, column in table.items()}
+        parquet = importlib.import_module("pyarrow.parquet")
     except ImportError:
         raise DataError(
             f"{path} is Parquet, which needs the package pyarrow: run pip install pyarrow, or save the table as CSV."
         ) from None
-    except Exception as error:  # each library has its own kinds
-        reason = " ".join(str(error).split())[:120]
-        raise DataError(f"{path} cannot be read as Parquet ({reason}): write it again, or save it as CSV.") from error
+    try:
+        with open_regular(path) as opened, decoding(path), parquet.ParquetFile(opened) as file:
+            # A few bytes may stand for billions of equal values.
+            require_memory(file.metadata.num_rows * file.metadata.num_columns * CELL)
+            if len(set(file.schema_arrow.names)) < len(file.schema_arrow.names):
+                raise MalformedError("it has two columns of one name")
+            return dict(file.read().to_pydict())
+    except UnreadableFileError as error:
+        raise DataError(
+            f"{path} cannot be read as Parquet ({error.reason}): write it again, or save it as CSV."
+        ) from error
 
 
 def _is_number(cell: str) -> bool:

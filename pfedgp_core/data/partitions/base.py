@@ -12,8 +12,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pfedgp_core.checks import MALFORMED, count, finite, text
 from pfedgp_core.config import Settings
-from pfedgp_core.errors import ArtefactError, DataError
+from pfedgp_core.errors import DamagedStateError, DataError
+from pfedgp_core.files.json_file import parse_object
+from pfedgp_core.words import cut
 
 __all__ = ["Partition", "Partitioner", "check_enough", "checked_labels", "client_names", "frozen"]
 
@@ -62,31 +65,36 @@ class Partition:
         return json.dumps({"format": _FORMAT, "hash": self.hash} | self._content())
 
     @classmethod
-    def from_json(cls, text: str) -> "Partition":
+    def from_json(cls, written: str) -> "Partition":
         """Read what ``to_json`` wrote.
 
         Raises
         ------
-        ArtefactError
+        DamagedStateError
             The text is no partition, or its content does not match its hash.
         """
         try:
-            content = json.loads(text)
+            content = parse_object(written)
             if content.pop("format") != _FORMAT:
                 raise ValueError("unknown format")
             claimed = content.pop("hash")
             partition = cls(
-                client_names=tuple(content["client_names"]),
-                classes=tuple(tuple(row) for row in content["classes"]),
-                fractions=tuple(tuple(row) for row in content["fractions"]),
-                indices={split: tuple(frozen(rows) for rows in each) for split, each in content["indices"].items()},
+                client_names=tuple(map(text, content["client_names"])),
+                classes=tuple(tuple(map(count, row)) for row in content["classes"]),
+                fractions=tuple(tuple(map(finite, row)) for row in content["fractions"]),
+                indices={
+                    split: tuple(frozen(list(map(count, rows))) for rows in each)
+                    for split, each in content["indices"].items()
+                },
             )
-        except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-            raise ArtefactError(f"This is not a partition ({error!r}); write it again with to_json.") from None
+        except MALFORMED as error:
+            raise DamagedStateError(
+                f"This is not a partition ({cut(error, 100)}); make it again from its seed."
+            ) from None
         if partition.hash != claimed:
-            raise ArtefactError(
+            raise DamagedStateError(
                 f"The partition was changed after it was written (hash {partition.hash[:12]}, written as "
-                f"{str(claimed)[:12]}); make it again from its seed."
+                f"{cut(claimed, 12)}); make it again from its seed."
             )
         return partition
 

@@ -9,7 +9,9 @@ import numpy as np
 from pfedgp_core.data.array_cache import cached_arrays
 from pfedgp_core.data.samples import Dataset, Split
 from pfedgp_core.data.sets.root import data_folder
-from pfedgp_core.errors import DataError
+from pfedgp_core.errors import DataError, UnreadableFileError
+from pfedgp_core.files.image import read_image
+from pfedgp_core.files.regular import decoding
 
 __all__ = ["cinic10"]
 
@@ -70,15 +72,15 @@ def _listing_digest(files: list[tuple[Path, int]]) -> str:
 
 def _decode_files(files: list[tuple[Path, int]]) -> dict[str, np.ndarray]:
     """Return the one array ``images``, uint8 [N, 3, 32, 32]."""
-    from PIL import Image
-
     images = np.empty((len(files), *_SHAPE), dtype=np.uint8)
     for i, (path, _) in enumerate(files):
         try:
-            with Image.open(path) as image:
-                pixels = np.asarray(image.convert("RGB"))
-        except (OSError, ValueError, SyntaxError) as error:
-            raise DataError(f"The image {path} cannot be decoded ({error}); unpack the data set again.") from None
+            with decoding(path):
+                pixels = np.asarray(read_image(path).convert("RGB"))
+        except UnreadableFileError as error:
+            raise DataError(
+                f"The image {path} cannot be decoded ({error.reason}); unpack the data set again."
+            ) from None
         if pixels.shape != (32, 32, 3):
             raise DataError(f"The image {path} is {pixels.shape[1]}x{pixels.shape[0]}; CINIC-10 images are 32x32.")
         images[i] = pixels.transpose(2, 0, 1)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pfedgp_core.errors import ArtefactError, ConfigError
+from pfedgp_core.errors import ArtefactError, ConfigError, UnreadableFileError
+from pfedgp_core.files.json_file import read_object
 from server.report.html.run_files import read_run
 from server.run.files import write_whole
 from server.run.model_file import load_model
@@ -49,11 +50,11 @@ def add_certificates(run: Path, files: Sequence[Path]) -> None:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file.expanduser().read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ArtefactError(f"Cannot read {file} ({error.strerror}): check the path and its rights.") from error
-    except ValueError:
-        found = None
-    if not isinstance(found, dict) or not {"site", "method", "deployed", "model_sha256"} <= found.keys():
+        found = read_object(file.expanduser())
+    except UnreadableFileError as error:
+        raise ArtefactError(
+            f"{file} is no certificate ({error.reason}): give a file that pfedgp certify --json has printed."
+        ) from error
+    if not {"site", "method", "deployed", "model_sha256"} <= found.keys():
         raise ArtefactError(f"{file} is no certificate: give a file that pfedgp certify --json has printed.")
     return found

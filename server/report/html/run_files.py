@@ -1,25 +1,31 @@
 """Reading the files of a run for its report. A run that failed or was cut off has fewer."""
 
-import csv
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from pfedgp_core.checks import MALFORMED
 from pfedgp_core.config import Settings
-from pfedgp_core.errors import ArtefactError, ConfigError, DataError
+from pfedgp_core.errors import ArtefactError, DamagedStateError, DataError
 from pfedgp_core.files.csv_text import read_csv
+from pfedgp_core.files.json_file import read_list, read_object
+from pfedgp_core.files.regular import decoding, one_line, read_text
+from pfedgp_core.files.state import kept
 from pfedgp_core.metrics.base import Metric
 from pfedgp_core.metrics.calibration import Confusion
 from pfedgp_core.metrics.classification import MetricSums
 from server.report.wording import metric_behind
-from server.run.settings import read_settings_file
+from server.run.record_lines import parse_record
+from server.run.resume import has_config
+from server.run.settings import read_kept_settings
 
 __all__ = ["Calibration", "RunFiles", "as_number", "judged_columns", "read_run", "worst_first"]
 
 Row = dict[str, str]
+LARGEST = 1024**3  # bytes of metrics.jsonl
+_Content = TypeVar("_Content")
 
 
 @dataclass(frozen=True)
@@ -83,21 +89,20 @@ def read_run(path: Path) -> RunFiles:
     Raises
     ------
     ArtefactError
-        There is no run, or one of its files is damaged.
+        There is no run.
+    DamagedStateError
+        One of its files is damaged.
     """
-    if not (path / "config.toml").is_file():
+    if not has_config(path):
         raise ArtefactError(f"There is no run in {path}: give the folder of a run, the one that holds config.toml.")
-    try:
-        settings = read_settings_file(path / "config.toml")
-    except ConfigError as error:
-        raise ArtefactError(str(error)) from error
-    summary = _json(path / "summary.json", dict) or {}
-    calibration = _json(path / "calibration.json", dict)
+    settings = read_kept_settings(path / "config.toml")
+    summary = _if_there(path / "summary.json", read_object) or {}
+    calibration = _if_there(path / "calibration.json", read_object)
     try:
         read = None if calibration is None else Calibration.from_json(calibration)
-    except (KeyError, TypeError, ValueError, AttributeError, DataError) as error:
+    except (DataError, *MALFORMED) as error:
         raise _damaged(path / "calibration.json", error) from error
-    certificates = _json(path / "certificates.json", list) or []
+    certificates = _if_there(path / "certificates.json", read_list) or []
     return RunFiles(
         path,
         Settings().to_run_config() | settings,
@@ -139,38 +144,28 @@ def _optional(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-def _json(path: Path, kind: type) -> Any:
-    if not path.is_file():
-        return None
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise _damaged(path, error) from error
-    if not isinstance(content, kind):
-        raise _damaged(path, TypeError(f"no {kind.__name__}"))
-    return content
+def _if_there(path: Path, read: Callable[[Path], _Content]) -> _Content | None:
+    with kept(path):
+        return read(path) if path.exists() or path.is_symlink() else None
 
 
 def _rounds(path: Path) -> list[dict[str, Any]]:
-    if not path.is_file():
-        return []
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-        # A power failure may leave the last line torn; all before it were on disk whole.
-        whole = lines[:-1] + [line for line in lines[-1:] if line.endswith("}")]
-        return [dict(json.loads(line)) for line in whole]
-    except (OSError, ValueError, TypeError) as error:
-        raise _damaged(path, error) from error
+    lines = (_if_there(path, _lines) or "").splitlines()
+    # A power failure may leave the last line torn; all before it were on disk whole.
+    whole = lines[:-1] + [line for line in lines[-1:] if line.endswith("}")]
+    with kept(path), decoding(path):
+        return [parse_record(line) for line in whole]
+
+
+def _lines(path: Path) -> str:
+    return read_text(path, LARGEST)
 
 
 def _rows(path: Path) -> list[Row]:
-    if not path.is_file():
-        return []
-    try:
-        return read_csv(path.read_bytes().decode("utf-8"))
-    except (OSError, ValueError, csv.Error) as error:
-        raise _damaged(path, error) from error
+    text = _if_there(path, read_text) or ""
+    with kept(path), decoding(path):
+        return read_csv(text)
 
 
-def _damaged(path: Path, error: Exception) -> ArtefactError:
-    return ArtefactError(f"{path} is damaged ({type(error).__name__}: {error}): restore it from a copy.")
+def _damaged(path: Path, error: Exception) -> DamagedStateError:
+    return DamagedStateError(f"{path} is damaged ({type(error).__name__}: {one_line(error)}): restore it from a copy.")

@@ -1,11 +1,14 @@
 """Writing the report: the page, and its figures as files for papers and slides."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pfedgp_core.errors import ArtefactError
+from pfedgp_core.checks import MALFORMED
+from pfedgp_core.errors import ArtefactError, DamagedStateError, PFedGPError
+from pfedgp_core.files.regular import one_line
 from server.report.drawing import Drawing
 from server.report.figures import confusion_map, reliability, reliability_grid
 from server.report.html.page import page, round_figures
@@ -13,7 +16,7 @@ from server.report.html.run_files import RunFiles, read_run, worst_first
 from server.report.reporters import Reporter
 from server.run.files import explained, write_whole
 
-__all__ = ["ReportWriter", "write_report"]
+__all__ = ["ReportWriter", "figures", "of_files", "write_report"]
 
 MOST_IN_GRID = 60  # clients in one picture
 _log = logging.getLogger("pfedgp")
@@ -48,18 +51,35 @@ def write_report(path: Path, out: Path | None = None) -> Path:
 
     Raises
     ------
+    DamagedStateError
+        A file of the run is damaged.
     ArtefactError
-        There is no run, it is damaged, or the page cannot be written.
+        There is no run, or the page cannot be written.
     """
     run = read_run(path)
     target = out or path / "report.html"
-    write_whole(target, page(run))
+    text, drawn = page(run), figures(run)
+    write_whole(target, text)
     try:
-        _write_figures(run)
+        _write_figures(run.path / "figures", drawn)
     except ArtefactError as error:
         # The page holds the figures too, so a run's folder without rights to write is no reason to go without it.
         _log.warning("The figures are not in the run's folder: %s", error)
     return target
+
+
+@contextmanager
+def of_files(path: Path) -> Iterator[None]:
+    """Turn what a page cannot be made of into a DamagedStateError: a report is made of the run's files alone."""
+    try:
+        yield
+    except PFedGPError:
+        raise
+    except (ArithmeticError, *MALFORMED) as error:
+        raise DamagedStateError(
+            f"The files of the run {path} do not hold what a report shows ({type(error).__name__}: {one_line(error)}): "
+            "restore them from a copy."
+        ) from error
 
 
 def figures(run: RunFiles) -> dict[str, Drawing]:
@@ -79,10 +99,9 @@ def figures(run: RunFiles) -> dict[str, Drawing]:
     return drawn
 
 
-def _write_figures(run: RunFiles) -> None:
-    folder = run.path / "figures"
+def _write_figures(folder: Path, drawn: Mapping[str, Drawing]) -> None:
     with explained(folder):
         folder.mkdir(exist_ok=True)
-    for name, drawing in figures(run).items():
+    for name, drawing in drawn.items():
         write_whole(folder / f"{name}.svg", drawing.svg_file())
         write_whole(folder / f"{name}.png", drawing.png())

@@ -202,10 +202,10 @@ def test_the_state_folder_of_a_client_is_no_site_but_holds_one(here: Path, capsy
 def test_data_that_cannot_be_used(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "data" / "cat").mkdir(parents=True)
     (here / "data" / "cat" / "1.png").write_bytes(b"no image")
-    assert main(["check-data", "data"]) == 1
+    assert main(["check-data", "data"]) == 2
     out, err = capsys.readouterr()
     assert "cat/1.png (not an image)" in out
     assert "cannot be used as they are" in out
     assert err == ""
     (here / "empty").mkdir()
-    assert main(["check-data", "empty"]) == 1
+    assert main(["check-data", "empty"]) == 2

@@ -20,7 +20,7 @@ from server.run.files import truncate_lines
 
 CURRENT = np.array([1.5, -0.0, 2.0**-140], np.float32)
 SPEC = DataSpec(("cat", "dog"), (3,), (0.1,), (0.2,))
-PENDING = {"round": 7, "train_loss": 0.1, "seconds": {"round": 1.0}}
+PENDING = {"round": 7, "train_loss": 0.1, "failed": {}, "seconds": {"round": 1.0}}
 
 
 def checkpoint(number: int = 7, **changes: Any) -> Checkpoint:

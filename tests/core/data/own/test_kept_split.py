@@ -64,8 +64,10 @@ def test_rows_by_part_cover_everything_once() -> None:
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"", "damaged (it is no JSON)"),
-        (b"[]", "holds something else"),
+        (b"", "damaged (it is no JSON: Expecting value"),
+        (b"[]", "damaged (it is no object)"),
+        (b"{}", "holds something else"),
+        (b"[" * 10_000, "damaged (it is nested too deep)"),
         (b'{"format": "pfedgp-split", "schema_version": 9}', "schema version 9"),
         (b'{"format": "pfedgp-split", "schema_version": 1}', "a part is missing"),
     ],

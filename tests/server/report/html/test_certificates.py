@@ -41,7 +41,7 @@ def test_certificates_of_certify_are_collected(run: Path, tmp_path: Path, capsys
     assert words.count("pac-bayes") == 1
 
     other.write_text(json.dumps(certificate | {"model_sha256": "ab"}))
-    for wrong, text in ((other, "about the model ab"), (tmp_path, "Cannot read"), (copy / "config.toml", "is no")):
+    for wrong, text in ((other, "about the model ab"), (tmp_path, "it is a folder"), (copy / "config.toml", "is no")):
         capsys.readouterr()
         assert main(["report", str(copy), "--certificate", str(wrong)]) == 2
         assert text in capsys.readouterr().err

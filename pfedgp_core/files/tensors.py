@@ -1,0 +1,37 @@
+"""Tensors in safetensors files of others."""
+
+from pathlib import Path
+
+import numpy as np
+from safetensors import safe_open
+from safetensors.numpy import load
+
+from pfedgp_core.files.regular import MalformedError, decoding, one_line, open_regular
+
+__all__ = ["parse_tensors", "read_tensors"]
+
+
+def read_tensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The tensors of a file, and the texts in its header.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    UnreadableFileError
+        It is no such file, cut, or its header does not fit what it holds.
+    """
+    with open_regular(path) as opened, decoding(path):
+        if not opened.read(1):
+            raise MalformedError("it is empty")
+        with safe_open(path, framework="numpy") as file:
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (no dict)
+            return tensors, dict(file.metadata() or {})
+
+
+def parse_tensors(content: bytes) -> dict[str, np.ndarray]:
+    """The tensors that the content of a file holds; MalformedError where it is something else."""
+    try:
+        return dict(load(content))
+    except Exception as error:  # a header that lies finds errors that no list foresees
+        raise MalformedError(one_line(error)) from error

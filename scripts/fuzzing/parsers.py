@@ -1,0 +1,12 @@
+"""All readers that are tried, by name."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from scripts.fuzzing.data_readers import DATA_READERS
+from scripts.fuzzing.state_readers import STATE_READERS
+from scripts.fuzzing.trial import Trial
+
+__all__ = ["PARSERS"]
+
+PARSERS: dict[str, Callable[[Path], Trial]] = STATE_READERS | DATA_READERS
