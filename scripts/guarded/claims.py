@@ -63,18 +63,18 @@ def _weighs_as_three(folder: Path, deployed: bool) -> str:
     return f"accuracy {summary['accuracy']:.3f}, mean over clients {summary['mean_accuracy']:.3f}"
 
 
-@case("a client that claims 10^8 samples weighs as three median ones in best, summary and temperatures", 60)
+@case("a client that claims 10^8 samples weighs as three median ones in best, summary and temperatures", 120)
 def _(folder: Path) -> str:
     return _weighs_as_three(folder, deployed=False)
 
 
-@case("the same where evaluations ride in train requests", 60)
+@case("the same where evaluations ride in train requests", 120)
 def _(folder: Path) -> str:
     return _weighs_as_three(folder, deployed=True)
 
 
-@case("summary, console and report state the mean over clients beside the pooled number, and name the claim", 60)
-def _(folder: Path) -> None:
+@case("summary, console and report state the mean over clients beside the pooled number, and name the claim", 120)
+def _(folder: Path) -> str:
     prepared()
     console, stdout = io.StringIO(), sys.stdout
     sys.stdout = console
@@ -88,9 +88,10 @@ def _(folder: Path) -> None:
     assert "Mean client accuracy" in page
     for text in (console.getvalue(), page):
         assert "client-01 claims 100,000,000 of all" in text
+    return "in all three"
 
 
-@case("nine thousand class names and 10^6 samples in a greeting are refused by name, in short lines", 60)
+@case("nine thousand class names and 10^6 samples in a greeting are refused by name, in short lines", 120)
 def _(folder: Path) -> str:
     prepared()
     sites = three_image_sites(folder)
@@ -108,7 +109,7 @@ def _(folder: Path) -> str:
     return f"{time.monotonic() - began:.1f} s, {gigabytes() - before:.2f} GB more memory"
 
 
-@case("the figure of two thousand classes is as large as that of 150", 60)
+@case("the figure of two thousand classes is as large as that of 150", 120)
 def _(_: Path) -> str:
     before, began = gigabytes(), time.monotonic()
     counts = {(i, (7 * i) % 2000): 1 + i % 3 for i in range(2000)}
@@ -118,31 +119,34 @@ def _(_: Path) -> str:
     return f"{time.monotonic() - began:.1f} s, {gigabytes() - before:.2f} GB more memory"
 
 
-def _second_is_refused(folder: Path, name: str, said: str) -> None:
+def _second_is_refused(folder: Path, name: str, said: str) -> str:
+    prepared()
     log = told()
     settings = OWN.replace(clients_per_round=2, min_clients=2)
     roster = Roster(settings)
     wait_for_clients(roster, OwnGrid(three_image_sites(folder), greets_with(1, name=name)))
     assert [client.name for client in roster.online()] == ["ward-a", "ward-c"]
     assert said in log.getvalue(), log.getvalue()
+    return f"refused: {name!a}"
 
 
-@case("a name with a letter of another script that looks like another client's is refused", 30)
+@case("a name with a letter of another script that looks like another client's is refused", 120)
 def _(folder: Path) -> None:
     _second_is_refused(
         folder, "w\u0430rd-a", "(w\\u0430rd-a), which looks like 'ward-a', another client's name: give it"
     )
 
 
-@case("a name with a trailing space, a Hangul filler or another invisible character is refused", 60)
-def _(folder: Path) -> None:
+@case("a name with a trailing space, a Hangul filler or another invisible character is refused", 120)
+def _(folder: Path) -> str:
     for i, name in enumerate(("ward-a ", "ward-a\u3164", "ward\u200b-a", "ward-a\u2800")):
         (folder / f"{i}").mkdir()
         _second_is_refused(folder / f"{i}", name, "hello with a client name that has")
+    return "all four"
 
 
-@case("names that are formulas are texts in clients.csv, and read back as they are", 60)
-def _(folder: Path) -> None:
+@case("names that are formulas are texts in clients.csv, and read back as they are", 120)
+def _(folder: Path) -> str:
     prepared()
     run = start(
         OwnGrid(three_image_sites(folder), greets_with(0, name=FORMULA)),
@@ -152,9 +156,10 @@ def _(folder: Path) -> None:
     rows = list(csv.DictReader((run.path / "clients.csv").open(newline="")))
     assert not any(cell.startswith(tuple("=+-@\t\r")) for row in rows for cell in row.values() if not _number(cell))
     assert FORMULA in [row["name"] for row in read_csv((run.path / "clients.csv").read_text())]
+    return f"{FORMULA} as a name"
 
 
-@case("every CSV of the product comes from the one writer", 10)
+@case("every CSV of the product comes from the one writer", 120)
 def _(_: Path) -> None:
     root = Path(__file__).resolve().parents[2]
     writers = [
@@ -167,8 +172,8 @@ def _(_: Path) -> None:
     assert csv_text(["a"], [["+1+1"], [-2], ["-2"]]) == "a\n'+1+1\n-2\n-2\n"
 
 
-@case("a class called a;b survives its way into clients.csv and back", 60)
-def _(folder: Path) -> None:
+@case("a class called a;b survives its way into clients.csv and back", 120)
+def _(folder: Path) -> str:
     prepared()
     sites = three_image_sites(folder)
     (folder / "images" / "d0").rename(folder / "images" / "a;b")
@@ -176,10 +181,12 @@ def _(folder: Path) -> None:
     rows = {row["name"]: split_names(row["classes"]) for row in read_csv((run.path / "clients.csv").read_text())}
     assert rows["ward-a"] == ["a;b", "d1", "d2", "d3"]
     assert "a;b, d1, d2, d3" in write_report(run.path).read_text()
+    return "in clients.csv and report.html"
 
 
-@case("a run starts without a site that cannot be read after the wait that its log states", 60)
+@case("a run starts without a site that cannot be read after the wait that its log states", 120)
 def _(folder: Path) -> str:
+    prepared()
     waiting.UNFIT_PATIENCE, waiting.WAITING_LOG_INTERVAL = 6.0, 2.0
     log, roster, began = told(), Roster(_unset()), time.monotonic()
     wait_for_clients(roster, OwnGrid(three_image_sites(folder), broken(1)))
