@@ -80,16 +80,20 @@ def test_validation_in_every_round_has_the_bound(forged: Run, honest: Run) -> No
         assert record["validation_accuracy"] >= plain["validation_accuracy"] * 0.5
 
 
-def test_the_report_and_the_console_say_so(forged: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_says_so(forged: Run) -> None:
     page = write_report(forged.path).read_text()
     assert "Mean client accuracy" in page
     assert f"{LIAR} claims 100,000,000 of all" in page
 
 
-def test_the_claim_is_named_before_round_1(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
-    federate(SMALL.replace(rounds=1), tmp_path / "run", claims(1))
-    before = caplog.text.split("round 1")[0]
-    assert f"{LIAR} claims 100,000,000 of all" in before
+def test_the_claim_is_named_before_round_1_and_on_the_last_lines(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    run = federate(SMALL.replace(rounds=1), tmp_path / "run", claims(1))
+    assert f"{LIAR} claims 100,000,000 of all" in caplog.text.split("round 1")[0]
+    last = capsys.readouterr().out.split("federated")[-1]
+    assert f"mean over clients: accuracy {100 * run.summary['mean_accuracy']:.1f} %" in last
+    assert f"{LIAR} claims 100,000,000 of all" in last
 
 
 def test_an_honest_run_says_nothing_and_counts_every_sample(honest: Run) -> None:

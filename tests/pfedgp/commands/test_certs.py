@@ -183,6 +183,7 @@ def test_the_authority_can_only_sign_and_the_certificate_only_serve(tmp_path: Pa
         (["--san", "fl.example.org:9092"], "without port"),
         (["--san", "a", "--client-names", "../../etc/x"], "cannot be a file name"),
         (["--san", "a", "--client-names", "x", "x"], "twice"),
+        (["--san", "a", "--client-names", "ward-1", "ward-l"], "ward-1 and ward-l look alike"),
         (["--san", "a", "--clients", "0"], "whole number"),
         (["--san", "a", "--days", "never"], "whole number"),
         ([], "needs the names of the server"),
