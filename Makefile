@@ -1,4 +1,4 @@
-# make run | test | test-all | coverage | guarded | lint | format | settings | clean | lock | compose-test |
+# make run | test | test-all | coverage | guarded | chaos | lint | format | settings | clean | lock | compose-test |
 # test-flower-next. The first call makes .venv and installs everything; ARGS goes to the command.
 
 PYTHON ?= python3
@@ -14,7 +14,7 @@ PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --
 
 SECTIONS := $(filter-out %/harness.py,$(wildcard scripts/guarded/*.py))
 
-.PHONY: run test test-all coverage guarded lint format settings clean lock compose-test test-flower-next
+.PHONY: run test test-all coverage guarded chaos lint format settings clean lock compose-test test-flower-next
 
 run: $(STAMP)
 	$(BIN)/pfedgp simulate $(ARGS)
@@ -30,6 +30,10 @@ test-all: $(STAMP)
 # Which lines the fast tests run; what they start as processes of their own does not count.
 coverage: $(STAMP)
 	$(PYTEST) -m "not slow" --cov --cov-report=term:skip-covered $(ARGS)
+
+# Random kills over a deployment, half an hour on two cores; ARGS gives their number and seed: --kills 3 --seed 7.
+chaos: $(STAMP)
+	$(BIN)/python scripts/chaos.py $(ARGS)
 
 # Attacks and bad days, a script a section and a line a case; ARGS chooses cases by words of their names.
 guarded: $(STAMP)

@@ -157,7 +157,7 @@ def _log_to_site() -> None:
     if logger.handlers:
         return
     path = os.environ.get(CLIENT_LOG)
-    handler = logging.FileHandler(path, delay=True) if path else logging.StreamHandler(sys.stderr)
+    handler = logging.FileHandler(path, encoding="utf-8", delay=True) if path else logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s: %(message)s"))
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)

@@ -50,7 +50,9 @@ def runs(program: str) -> bool:
             words = file.read_bytes().split(b"\0")
         except OSError:
             continue  # it ended meanwhile
-        if any(word.rpartition(b"/")[2] == program.encode() for word in words[:2]):
+        if any(
+            word.rpartition(b"/")[2] == program.encode() for word in words[:5]
+        ):  # behind an interpreter and its options
             return True
     return False
 

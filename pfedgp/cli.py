@@ -5,7 +5,6 @@ its data, 130 stopped with Ctrl-C, 143 with SIGTERM.
 """
 
 import argparse
-import atexit
 import difflib
 import importlib
 import os
@@ -13,13 +12,16 @@ import re
 import sys
 import tempfile
 import traceback
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
 from pfedgp import __version__
-from pfedgp.processes.called_as import shown
-from pfedgp.processes.signals import exit_code, ignore_stop_signals
+from pfedgp.processes.called_as import internal_host, shown
+from pfedgp.processes.ending import end_now
+from pfedgp.processes.output import write_anything
+from pfedgp.processes.own_packages import foreign
+from pfedgp.processes.proxies import keep_direct
+from pfedgp.processes.signals import STOPPED, exit_code, ignore_stop_signals
 from pfedgp_core.errors import ArtefactError, ConfigError, DamagedStateError, DataError, PFedGPError
 
 __all__ = ["main"]
@@ -144,17 +146,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is not None:
         return _run(list(argv))
-    ending = {"code": 0}
-    atexit.register(_end_despite_ray, ending)  # the first to be registered, and so the last to be called
+    write_anything()
     try:
-        ending["code"] = _run(sys.argv[1:])
+        code = _run(sys.argv[1:])
     finally:
         ignore_stop_signals()  # the outcome is told, and a late signal would give another exit code
-    return ending["code"]
+    if code and "ray" in sys.modules:
+        # Threads of a simulation that failed may wait for ever for an engine that is gone or never came up, and Python
+        # would wait for them.
+        end_now(code)
+    return code
 
 
 def _run(argv: list[str]) -> int:
     try:
+        if others := foreign():
+            raise ConfigError(
+                f"{' and '.join(others)} stand where this process should have found packages of pFedGP: start pfedgp "
+                "from another folder, or import pfedgp first."
+            )
+        keep_direct(internal_host())
         return _dispatch(argv)
     except PFedGPError as error:
         if os.environ.get(DEBUG) == "1":
@@ -163,7 +174,7 @@ def _run(argv: list[str]) -> int:
         mistaken = isinstance(error, ConfigError | DataError | ArtefactError)
         return 2 if mistaken and not isinstance(error, DamagedStateError) else 1
     except KeyboardInterrupt as stop:
-        _say("Stopped.")
+        print(STOPPED, file=sys.stderr, flush=True)
         return exit_code(stop)
     except BrokenPipeError:
         # The reader of our output left (as in `pfedgp settings | head`); nothing can be printed any more.
@@ -174,14 +185,6 @@ def _run(argv: list[str]) -> int:
             raise
         _say(f"Unexpected {type(error).__name__}: {_one_line(error)} (details in {_write_traceback()}).")
         return 1
-
-
-def _end_despite_ray(ending: Mapping[str, int]) -> None:
-    """End a failed simulation's process here: Ray's library goes on calling an engine that never came up, at exit."""
-    if ending["code"] and "ray" in sys.modules:
-        with suppress(OSError, ValueError):
-            sys.stdout.flush()
-        os._exit(ending["code"])
 
 
 class Parser(argparse.ArgumentParser):

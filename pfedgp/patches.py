@@ -11,13 +11,15 @@ def patches_of(side: str) -> tuple[Patch, ...]:
     """Return all patches of a side, one of `SIDES`; only what that side has is imported."""
     if side == "server":
         from pfedgp.operator.database import WholeDatabase
+        from pfedgp.operator.kept_claims import KeptClaims
         from server.flower.patches import SERVER_PATCHES
 
-        return (*SERVER_PATCHES, WholeDatabase())
+        return (*SERVER_PATCHES, WholeDatabase(), KeptClaims())
     if side == "site":
         from pfedgp.site.patches import SITE_PATCHES
 
         return SITE_PATCHES
     from pfedgp.local.ray_signals import RaySignals
+    from pfedgp.local.ray_start import RayStart
 
-    return (RaySignals(),)
+    return (RaySignals(), RayStart())

@@ -1,11 +1,13 @@
 """``pfedgp client``: one site of a federation, which answers every request of the server."""
 
 import argparse
-import ipaddress
 import os
 from dataclasses import replace
 from pathlib import Path
 
+from pfedgp.operator.addresses import is_loopback, join, parse_address
+from pfedgp.processes.limits import allow_files
+from pfedgp.processes.proxies import keep_direct
 from pfedgp.site.plan import SitePlan
 from pfedgp.site.preflight import is_builtin_data
 from pfedgp.site.state import SiteState
@@ -15,6 +17,8 @@ from pfedgp_core.files.keys import read_site_key
 from pfedgp_core.names import NAME_LIMIT, name_fault
 
 __all__ = ["add_arguments", "main"]
+
+FILES = 256  # open at once: connections, pipes, libraries, and some of the site's own
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Run the site until it is stopped; 0 after SIGTERM."""
     plan = _plan(args)
+    allow_files(FILES, "A site")
     folder = SiteState(Path(plan.state))
     with folder.locked(), folder.logs() as logger:
         logger.info("pfedgp client %s: checking data, device and server ...", plan.name)
@@ -67,8 +72,10 @@ def _plan(args: argparse.Namespace) -> SitePlan:
         raise ConfigError(f"Missing: {', '.join(missing)}. A whole command: {VERBS['client'].example}")
     if args.name is not None and (fault := name_fault(args.name, NAME_LIMIT) or ("has a slash" * ("/" in args.name))):
         raise ConfigError(f"--name {args.name!r} is not a name, as it {fault}: give printable text without a slash.")
-    host, port = _address(args.superlink)
+    host, port = parse_address(args.superlink, "--superlink")
     _check_security(args, host)
+    if is_loopback(host):
+        keep_direct(host)
     _check_path(args.data or "")
     name = args.name or f"client-{args.partition_id}"
     state = (args.state.expanduser() if args.state else _default_state(name)).absolute()
@@ -84,7 +91,7 @@ def _plan(args: argparse.Namespace) -> SitePlan:
         if allowed := [*args.allow_method, *args.allow_network]:
             config["allow-code"] = ",".join(allowed)
     ca, key = ("" if file is None else str(file.expanduser().absolute()) for file in (args.ca, args.key))
-    return SitePlan(f"{host}:{port}", ca, key, config, str(state), name, args.stock)
+    return SitePlan(join(host, port), ca, key, config, str(state), name, args.stock)
 
 
 def _missing(args: argparse.Namespace, simulated: bool) -> list[str]:
@@ -99,18 +106,11 @@ def _missing(args: argparse.Namespace, simulated: bool) -> list[str]:
     return [option for option, lacks in needed.items() if lacks]
 
 
-def _address(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise ConfigError(f"--superlink {text!r} is no address: give HOST:PORT, such as fl.example.org:9092.")
-    return host, int(port)
-
-
 def _check_security(args: argparse.Namespace, host: str) -> None:
     if args.insecure:
         if args.ca is not None or args.key is not None:
             raise ConfigError("--insecure uses neither --ca nor --key: leave out the one or the others.")
-        if not _is_loopback(host):
+        if not is_loopback(host):
             raise ConfigError(f"--insecure is for a server on this machine, not for {host}: give --ca and --key.")
         return
     for option, file in (("--ca", args.ca), ("--key", args.key)):
@@ -129,13 +129,6 @@ def _check_path(data: str) -> None:
     """Refuse at once a path with nothing at it; what may be a built-in data set's name is looked at later."""
     if Path(data).name != data and not Path(data).expanduser().exists():
         raise DataError(f"There is nothing at {data}: give --data the path of the site's data, see pfedgp check-data.")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def _default_state(name: str) -> Path:

@@ -4,10 +4,13 @@ import argparse
 import math
 
 from pfedgp.options import add_assignments, check_simulation, collect_settings, run_folder
+from pfedgp.processes.limits import allow_files
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError
 
 __all__ = ["add_arguments", "main"]
+
+FILES = 512  # open at once in one of its processes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +41,7 @@ def main(args: argparse.Namespace) -> int:
     settings = collect_settings({}, named, args.assignments)
     if settings.clients != args.sites:
         raise ConfigError(f"clients = {settings.clients} and --sites {args.sites} differ; leave out the first.")
+    allow_files(FILES, "A deployment")
     folder = run_folder(args.out, settings)
     check_simulation(settings, folder)
 

@@ -3,12 +3,15 @@
 import argparse
 from pathlib import Path
 
+from pfedgp.processes.limits import allow_files
+from pfedgp.processes.proxies import keep_direct
 from pfedgp_core.errors import ConfigError
 
 __all__ = ["add_arguments", "main"]
 
 FLEET = "0.0.0.0:9092"
 CONTROL = "127.0.0.1:8000"
+FILES = 512  # open at once: a connection for each site, the database, logs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,5 +73,7 @@ def main(args: argparse.Namespace) -> int:
             f"--fleet-address and --control-address are both on port {fleet[1]}: give the server two ports, as the "
             f"defaults {FLEET} and {CONTROL} have."
         )
+    allow_files(FILES, "The server")
+    keep_direct(control[0])  # the server's own programs reach it there
     run_server(Server(state, certs, fleet, control, not args.no_database, args.only is None))
     return 0

@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from pfedgp.doctor.clock import AHEAD_LIMIT, BEHIND_LIMIT, clock_offset, duration
 from pfedgp.doctor.problem import Check, Deadline, Problem, ProblemError
 from pfedgp.doctor.reach import FLEET_PORT, Address
+from pfedgp_core.files.pem import certificate_pem
 
 __all__ = ["FLOWER_SERIES", "FleetCall", "fleet_call"]
 
@@ -57,7 +58,7 @@ def fleet_call(
     from flwr.supercore.grpc import create_channel
 
     channel = create_channel(
-        str(address), insecure=ca is None, root_certificates=None if ca is None else ca.read_bytes()
+        str(address), insecure=ca is None, root_certificates=None if ca is None else certificate_pem(ca)
     )
     try:
         yield FleetCall(channel, address, key or ec.generate_private_key(ec.SECP384R1()), deadline)

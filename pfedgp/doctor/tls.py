@@ -11,6 +11,8 @@ from pfedgp.doctor.problem import Check, Deadline, ProblemError
 from pfedgp.doctor.reach import FLEET_PORT, Address, connect
 from pfedgp.doctor.tls_certificates import day, expiry_warning, read_certificate
 from pfedgp.operator.authority import ALWAYS, subject_names
+from pfedgp_core.errors import UnreadableFileError
+from pfedgp_core.files.pem import certificate_pem
 
 __all__ = ["check_authority", "check_plaintext", "check_tls", "served_certificate"]
 
@@ -50,8 +52,8 @@ def check_tls(address: Address, ca: Path, deadline: Deadline) -> Check:
     context = _context()
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as gRPC does
     try:
-        context.load_verify_locations(cafile=str(ca))
-    except OSError as error:  # SSLError is one
+        context.load_verify_locations(cadata=certificate_pem(ca).decode("ascii"))
+    except (OSError, UnicodeDecodeError, UnreadableFileError) as error:  # SSLError is an OSError
         raise ProblemError(
             "ca-file", f"The CA certificate {ca} cannot be used ({error}).", "Take ca.crt from the server again."
         ) from None

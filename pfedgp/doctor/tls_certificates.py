@@ -17,7 +17,7 @@ EXPIRES_SOON = timedelta(days=30)
 
 
 def read_certificate(path: Path, what: str) -> x509.Certificate:
-    """Read the first certificate of a PEM file.
+    """Read the first certificate of a file, PEM or DER.
 
     Raises
     ------

@@ -1,6 +1,7 @@
-"""Processes on this machine's loopback interface: one SuperLink, the clients of several sites, and Flower's CLI."""
+"""Processes on this machine's loopback interface: SuperLink, SuperExec, the clients of several sites, Flower's CLI."""
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import psutil
 
 from pfedgp.operator.addresses import is_open
 from pfedgp.operator.app_bundle import app_files
+from pfedgp.operator.superexec import COMMAND
 from pfedgp.processes.child import signal_group, start_child
 from pfedgp.processes.colours import without_colours
 from pfedgp.processes.flower import flower_environment, flower_program, free_ports
@@ -92,11 +94,15 @@ class LocalFlower:
         return found
 
     def start_superlink(self) -> None:
-        """Start the SuperLink and wait until its two ports are open."""
+        """Start the SuperLink, wait until its two ports are open, and start the SuperExec that it leaves runs to."""
+        secret = self.folder / "superexec.secret"
+        with os.fdopen(os.open(secret, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(secrets.token_bytes(32))
         self._start(
             "superlink",
             *(flower_program("flower-superlink"), "--insecure", "--host", "127.0.0.1", "--port", str(self.port)),
             *("--fleet-api-type", "grpc-rere", "--fleet-api-address", f"127.0.0.1:{self.fleet_port}"),
+            *("--isolation", "process", "--superexec-auth-secret-file", str(secret)),
             "--disable-runtime-dependency-installation",
         )
         deadline = time.monotonic() + START_TIMEOUT
@@ -106,6 +112,12 @@ class LocalFlower:
                 last = self.tail("superlink")
                 raise RunFailedError(f"The SuperLink did not start within {START_TIMEOUT:g} s: {last}")
             time.sleep(0.1)
+        self._start(
+            "superexec",
+            *COMMAND,
+            *("--insecure", "--runtime-api-address", f"127.0.0.1:{self.port}"),
+            *("--superexec-auth-secret-file", str(secret)),
+        )
 
     def start_site(self, index: int, sites: int, fleet_port: int | None = None, *, stock: bool = False) -> None:
         """Start one site's client, which has a part of the simulated data set.
@@ -146,7 +158,8 @@ class LocalFlower:
             [flower_program("flwr"), *arguments],
             env=self._environment("cli"),
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             check=False,
         )
         try:

@@ -1,5 +1,6 @@
 """Signals while Ray runs: it takes Ctrl-C and SIGTERM for itself, and they have to end the run in order."""
 
+import functools
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -58,6 +59,7 @@ class RaySignals(Patch):
 def _keeping(signals: StopSignals, start: Callable[..., Any]) -> Callable[..., Any]:
     import ray
 
+    @functools.wraps(start)  # another patch looks at what it takes
     def init(*arguments: Any, **options: Any) -> Any:
         try:
             started = start(*arguments, **options)

@@ -14,12 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pfedgp.local.ray_signals import RaySignals
+from pfedgp.local.ray_start import RayStart, socket_folder
 from pfedgp.processes.flower import QUIET
+from pfedgp.processes.limits import allow_files
+from pfedgp.processes.proxies import direct
 from pfedgp.processes.signals import StopSignals, interrupted
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
 from pfedgp_core.files.json_file import read_object
 from pfedgp_core.patch import lost_patches
+from pfedgp_core.words import counted
 
 if TYPE_CHECKING:
     from flwr.serverapp import Grid
@@ -32,7 +36,9 @@ __all__ = ["failure", "run_simulation"]
 # Requests under way for each worker. The engine looks at every request for every node ten times a second, so hundreds
 # of requests to hundreds of nodes would keep a core busy with nothing else.
 WINDOW = 16
-SERVER_APP_ENDS = 60.0  # seconds that the server app may take to notice that its engine is gone
+SERVER_APP_ENDS = 45.0  # seconds that the server app may take to notice that its engine is gone
+GRACE = 60.0  # seconds after Ctrl-C or SIGTERM in which all ends, or is ended
+FILES, FILES_A_WORKER = 448, 64  # open at once: Ray's own processes, and those of each worker
 
 
 def run_simulation(
@@ -71,19 +77,26 @@ def run_simulation(
     workers = workers if workers is not None else os.cpu_count() or 1
     if workers < 1:
         raise ConfigError(f"workers = {workers} is too few: give at least 1.")
+    allow_files(FILES + FILES_A_WORKER * workers, f"A simulation with {counted(workers, 'worker')}")
+    engine = {"num_cpus": workers, "logging_level": "ERROR", "log_to_driver": False}
+    if folder := socket_folder():
+        print(f"The simulation engine keeps its files in {folder}, as the name of TMPDIR is too long.", flush=True)
+        engine["_temp_dir"] = folder
     out = Path(out_dir).expanduser().absolute()
     client_log = out / "clients.log"
     apart = {"PFEDGP_CLIENT_LOG": str(client_log), "PFEDGP_KEPT": str(out / "kept")}  # what clients write
-    with warnings.catch_warnings(), _environment(QUIET | apart):
+    with warnings.catch_warnings(), _environment(QUIET | direct(os.environ) | apart):
         warnings.simplefilter("ignore", FutureWarning)  # of Ray, about its own next version
         try:
-            with interrupted() as signals:
-                _simulate(settings, workers, _run_config(settings, out, outputs, resume), signals)
+            with interrupted(GRACE) as signals:
+                _simulate(settings, engine, _run_config(settings, out, outputs, resume), signals)
         except PFedGPError as error:
             if client_log.exists():
                 raise type(error)(f"{error} The clients' own log is {client_log}.") from error
             raise
         except Exception as error:
+            if own := _own_error(error):
+                raise own from error
             raise RunFailedError(failure(error, out)) from error
     return read_object(out / "summary.json")
 
@@ -102,6 +115,14 @@ def failure(error: BaseException, out: Path) -> str:
     return f"The run ended with {type(cause).__name__}{place}: {text[:500]} (traceback in {log})."
 
 
+def _own_error(error: BaseException) -> PFedGPError | None:
+    """The error of ours that Flower has wrapped in its own, where there is one."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, PFedGPError):
+        cause = cause.__cause__
+    return cause
+
+
 def _run_config(settings: Settings, out: Path, outputs: "Outputs | None", resume: bool) -> dict[str, Any]:
     from server.outputs import Outputs
 
@@ -110,7 +131,9 @@ def _run_config(settings: Settings, out: Path, outputs: "Outputs | None", resume
     return own | outputs.to_run_config()
 
 
-def _simulate(settings: Settings, workers: int, run_config: dict[str, Any], signals: StopSignals) -> None:
+def _simulate(
+    settings: Settings, engine_options: dict[str, Any], run_config: dict[str, Any], signals: StopSignals
+) -> None:
     print(f"Starting Flower's simulation engine for {settings.participants} clients ...", flush=True)
     import flwr.simulation
     from flwr.app import Context
@@ -130,8 +153,8 @@ def _simulate(settings: Settings, workers: int, run_config: dict[str, Any], sign
     def main(grid: Grid, context: Context) -> None:
         threads.append(threading.current_thread())
         own_grid = _SimulationGrid(grid, engine_stopped, signals)
-        lost = tuple(lost_patches([RaySignals()]))
-        engine = Engine("simulation", WINDOW * workers, riding=False, patches_missing=lost)
+        lost = tuple(lost_patches([RaySignals(), RayStart()]))
+        engine = Engine("simulation", WINDOW * engine_options["num_cpus"], riding=False, patches_missing=lost)
         full = Context(context.run_id, context.node_id, context.node_config, context.state, dict(run_config))
         try:
             server.server_app.serve(own_grid, full, engine)  # type: ignore[arg-type]
@@ -140,7 +163,7 @@ def _simulate(settings: Settings, workers: int, run_config: dict[str, Any], sign
             farewell.enter_context(redirect_stdout(io.StringIO()))
 
     try:
-        with RaySignals(signals).applied():
+        with RaySignals(signals).applied(), RayStart().applied():
             flwr.simulation.run_simulation(
                 launcher,
                 client.client_app.app,
@@ -149,7 +172,7 @@ def _simulate(settings: Settings, workers: int, run_config: dict[str, Any], sign
                     # Passed on to Ray's actors: one that dies is started again and its message tried once more, or
                     # Flower would go on handing messages to it, which fail at once.
                     "client_resources": {"num_cpus": 1, "num_gpus": 0.0, "max_restarts": -1, "max_task_retries": 1},
-                    "init_args": {"num_cpus": workers, "logging_level": "ERROR", "log_to_driver": False},
+                    "init_args": engine_options,
                 },
             )
     finally:

@@ -99,7 +99,7 @@ def issue(
 
 
 def read_certificate(path: Path) -> x509.Certificate:
-    """Read a PEM certificate.
+    """Read a certificate, PEM or DER.
 
     Raises
     ------

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pfedgp.operator.addresses import parse_address
 from pfedgp.operator.state import ServerState, default_state
 from pfedgp.processes.called_as import called_as
+from pfedgp.processes.proxies import keep_direct
 from pfedgp_core.errors import ConfigError, RunFailedError
 
 if TYPE_CHECKING:
@@ -97,4 +98,5 @@ def find_target(args: argparse.Namespace) -> Target:
     record = state.server()
     if state.running() is None:
         raise RunFailedError(f"The server of {folder} does not run: start it with {state.start_command()}")
+    keep_direct(parse_address(record["control_address"], "control_address")[0])  # it runs on this machine
     return Target(record["control_address"], Path(record["ca"]), state, named, True)

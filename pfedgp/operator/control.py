@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Self
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import httpx
 from flwr.common.constant import HEARTBEAT_PATIENCE
@@ -26,7 +28,7 @@ from flwr.supercore.interceptors.http import RuntimeVersionHttpInterceptor
 
 from pfedgp.processes.called_as import called_as
 from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError, UnreadableFileError
-from pfedgp_core.files.regular import read_regular
+from pfedgp_core.files.pem import certificate_pem
 
 __all__ = ["Control", "Run", "SuperNode", "UnreachableError"]
 
@@ -97,8 +99,8 @@ class Control:
     ----------
     address : str
         ``HOST:PORT``.
-    ca : Path
-        Certificate of the authority that the server's is checked against.
+    ca : Path or None
+        Certificate of the authority that the server's is checked against; None for plaintext.
 
     Raises
     ------
@@ -106,16 +108,17 @@ class Control:
         The certificate cannot be read.
     """
 
-    def __init__(self, address: str, ca: Path) -> None:
+    def __init__(self, address: str, ca: Path | None) -> None:
         self.address, self.ca = address, ca
         try:
+            trusted = None if ca is None else certificate_pem(ca)
             self._client = ControlHttpClient.from_server_address(
-                address, False, read_regular(ca), [RuntimeVersionHttpInterceptor(component_name="pfedgp")]
+                address, ca is None, trusted, [RuntimeVersionHttpInterceptor(component_name="pfedgp")]
             )
         except UnreadableFileError as error:
             raise ConfigError(f"Cannot read the certificate {ca} ({error.reason}): give ca.crt with --ca.") from error
         except (ssl.SSLError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{ca} is no PEM certificate: give the deployment's ca.crt with --ca.") from error
+            raise ConfigError(f"{ca} is no certificate: give the deployment's ca.crt with --ca.") from error
 
     def __enter__(self) -> Self:
         return self
@@ -229,7 +232,7 @@ def _code(error: PFedGPError) -> int:
     return error.__cause__.code if isinstance(error.__cause__, FlowerError) else 0
 
 
-def _unreachable(address: str, ca: Path, error: Exception) -> str:
+def _unreachable(address: str, ca: Path | None, error: Exception) -> str:
     text = " ".join(str(error).split())
     if "CERTIFICATE_VERIFY_FAILED" in text:
         reason = re.search(r"certificate verify failed: ([^(]*)", text)
@@ -237,5 +240,13 @@ def _unreachable(address: str, ca: Path, error: Exception) -> str:
         return f"The server at {address} shows a certificate that {ca} does not vouch for ({why}): give its own ca.crt."
     if isinstance(error, httpx.ConnectError):
         remedy = "see whether it runs, and what its log says" if called_as() else "start it with pfedgp server"
-        return f"The server at {address} does not answer ({text or 'no connection'}): {remedy}."
+        why = (text or "no connection") + _by_proxy(address)
+        return f"The server at {address} does not answer ({why}): {remedy}."
     return f"The connection to the server at {address} broke ({text or type(error).__name__}): try again."
+
+
+def _by_proxy(address: str) -> str:
+    """Where a proxy of the environment stands between: which one, as the end of a reason."""
+    host, proxies = address.rpartition(":")[0].strip("[]"), getproxies()
+    proxy = proxies.get("https") or proxies.get("all")
+    return f", through the proxy {urlsplit(proxy).hostname}" if proxy and not proxy_bypass(host) else ""

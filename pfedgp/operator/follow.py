@@ -186,9 +186,11 @@ class _Watch:
 
     def _tell_why_it_waits(self, run: Run, started: bool) -> None:
         text = ""
+        log = f" (see {self.target.state.logs / 'superexec.log'})" if self.target.state else ""
         if run.status == "pending":
-            log = f" (see {self.target.state.logs / 'superexec.log'})" if self.target.state else ""
             text = f"The run is pending: no SuperExec has taken it up yet{log}."
+        elif run.status == "starting":
+            text = f"The server app starts, which can take minutes on a loaded machine{log}."
         elif not started:
             away = [node.name for node in self.control.nodes() if not node.online]
             if away:
@@ -230,7 +232,7 @@ def _reason(target: Target, run: Run, cause: str) -> str:
     own = re.match(rf"({_NAMED}): (.*)", error)
     if own:
         return own[2]
-    if not error and run.reason != run.details:
+    if not error and (run.reason != run.details or run.details.startswith("The server app ")):
         return run.reason
     return f"The run ended as {run.status}: {(error or run.details or 'no details').rstrip('.')}."
 

@@ -15,12 +15,14 @@ from pfedgp.operator.server import Server
 from pfedgp.operator.server_checks import check_certificates, check_control_name, expiry, warnings
 from pfedgp.operator.sites import SiteWatch
 from pfedgp.operator.state import ServerState
+from pfedgp.operator.superexec import COMMAND
 from pfedgp.operator.supervisor import Program, ServerSupervisor
 from pfedgp.processes.called_as import called_as, shown
 from pfedgp.processes.flower import flower_environment, flower_program
 from pfedgp.processes.linux import listens
 from pfedgp.processes.signals import on_stop_signal
 from pfedgp_core.errors import ConfigError, RunFailedError
+from pfedgp_core.files.pem import plain_certificate, plain_copy, plain_key
 from pfedgp_core.wire.versions import software_versions
 
 __all__ = ["run_server", "run_superexec"]
@@ -94,7 +96,7 @@ def _supervise(server: Server, stopped: threading.Event) -> None:
         "fleet_address": join(*server.fleet),
         "control_address": server.control_address,
         "control_listens": join(*server.control),
-        "ca": str(server.ca),
+        "ca": str(plain_copy(server.ca, server.state.flwr, plain_certificate)),
         "certs": str(server.certs),
         "database": server.database,
         "superexec": server.superexec,
@@ -168,10 +170,12 @@ def _start_superlink(
 
 def _superlink(server: Server) -> Program:
     certs, state = server.certs, server.state
+    certificate = plain_copy(certs / "server.crt", state.flwr, plain_certificate)
+    key = plain_copy(certs / "server.key", state.flwr, plain_key)
     command = [
         flower_program("flower-superlink"),
-        *("--ssl-ca-certfile", str(server.ca)),
-        *("--ssl-certfile", str(certs / "server.crt"), "--ssl-keyfile", str(certs / "server.key")),
+        *("--ssl-ca-certfile", str(plain_copy(server.ca, state.flwr, plain_certificate))),
+        *("--ssl-certfile", str(certificate), "--ssl-keyfile", str(key)),
         "--enable-supernode-auth",
         *("--fleet-api-type", "grpc-rere", "--fleet-api-address", join(*server.fleet)),
         *("--host", server.control[0], "--port", str(server.control[1])),
@@ -183,8 +187,9 @@ def _superlink(server: Server) -> Program:
 
 
 def _superexec(state: ServerState, runtime: str, ca: Path, secret: Path) -> Program:
+    ca = plain_copy(ca, state.flwr, plain_certificate)
     command = [
-        flower_program("flower-superexec"),
+        *COMMAND,
         *("--runtime-api-address", runtime, "--root-certificates", str(ca)),
         *("--superexec-auth-secret-file", str(secret)),
     ]

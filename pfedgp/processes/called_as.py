@@ -13,7 +13,7 @@ The program that starts pfedgp, such as a compose file, sets environment variabl
 import os
 import re
 
-__all__ = ["called_as", "control_is_internal", "shown"]
+__all__ = ["called_as", "control_is_internal", "internal_host", "shown"]
 
 # The verbs that an operator gives to a server.
 _VERBS = "run|resume|status|stop|report"
@@ -27,6 +27,11 @@ def called_as() -> str:
 def control_is_internal(address: str) -> bool:
     """Whether it is known that only the server's own containers reach its Control API at `address`, a ``HOST:PORT``."""
     return bool(address) and os.environ.get("PFEDGP_INTERNAL_CONTROL") == address
+
+
+def internal_host() -> str:
+    """The host of the Control address that only the server's own containers can reach; empty where there is none."""
+    return os.environ.get("PFEDGP_INTERNAL_CONTROL", "").rpartition(":")[0]
 
 
 def shown(text: str) -> str:

@@ -8,6 +8,7 @@ import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from pfedgp.processes.proxies import direct
 from pfedgp_core.errors import RunFailedError
 
 __all__ = ["QUIET", "flower_environment", "flower_program", "free_ports"]
@@ -23,6 +24,7 @@ QUIET = {
     "FLWR_LOG_LEVEL": "ERROR",
     "FLWR_TELEMETRY_ENABLED": "0",
     "OMP_NUM_THREADS": "1",
+    "PYTHONIOENCODING": "utf-8:backslashreplace",  # their output is read as such, whatever the terminal here shows
     "RAY_ENABLE_AUTO_CONNECT": "0",  # or a thread that is late at the end would start another engine
     "RAY_USAGE_STATS_ENABLED": "0",
 }
@@ -85,4 +87,5 @@ def flower_environment(home: Path, **own: str) -> dict[str, str]:
     """Return the environment of a Flower process: this process's, Flower's files in `home`, and the variables `own`."""
     # Flower's processes start each other by name, so they must find the programs of this installation.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    return os.environ | QUIET | {"FLWR_HOME": str(home), "PATH": path, "PYTHONUNBUFFERED": "1"} | own
+    fixed = {"FLWR_HOME": str(home), "PATH": path, "PYTHONUNBUFFERED": "1"}
+    return os.environ | QUIET | direct(os.environ) | fixed | own

@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
+from pfedgp.processes.ending import end_unless
+
 __all__ = [
+    "STOPPED",
     "STOP_OR_HANGUP",
     "STOP_SIGNALS",
     "StopSignals",
@@ -17,6 +20,7 @@ __all__ = [
     "on_stop_signal",
 ]
 
+STOPPED = "pfedgp: Stopped."  # the last line of a command that was told to end
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 STOP_OR_HANGUP = (*STOP_SIGNALS, signal.SIGHUP)
 
@@ -81,8 +85,14 @@ def on_stop_signal(handler: Callable[[int], None], numbers: Sequence[int] = STOP
 
 
 @contextmanager
-def interrupted() -> Iterator[StopSignals]:
+def interrupted(grace: float | None = None) -> Iterator[StopSignals]:
     """Interrupt the block at the first signal; whatever the block makes of that, its end is the interruption.
+
+    Parameters
+    ----------
+    grace : float, optional
+        Seconds after the signal in which the block ends, or this process is ended with all below it; by default the
+        block may take as long as it likes.
 
     Raises
     ------
@@ -91,9 +101,13 @@ def interrupted() -> Iterator[StopSignals]:
     TerminatedError
         SIGTERM.
     """
+    over = threading.Event()
 
     def interrupt(number: int) -> None:
-        raise _interruption(number)
+        interruption = _interruption(number)
+        if grace is not None:
+            end_unless(over, grace, exit_code(interruption), STOPPED)
+        raise interruption
 
     with on_stop_signal(interrupt) as signals:
         try:
@@ -102,6 +116,8 @@ def interrupted() -> Iterator[StopSignals]:
             if signals.came is None:
                 raise
             raise _interruption(signals.came) from error
+        finally:
+            over.set()
 
 
 def exit_code(stop: KeyboardInterrupt) -> int:

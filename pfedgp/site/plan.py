@@ -3,9 +3,11 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 
 from pfedgp import __version__
+from pfedgp_core.files.pem import plain_certificate, plain_copy, plain_key
 
 __all__ = ["APP", "APP_ID", "SitePlan"]
 
@@ -62,9 +64,16 @@ class SitePlan:
         config = Path(self.state) / "flwr" / "node-config.toml"
         lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in self.node_config.items()]
         config.write_text("".join(lines), encoding="utf-8")
-        secure = ["--root-certificates", self.ca] if self.ca else ["--insecure"]
-        key = ["--auth-supernode-private-key", self.key] if self.key else []
         return [
-            *("--superlink", self.superlink, *secure, *key),
+            *("--superlink", self.superlink, *self._security(config.parent)),
             *("--node-config", str(config), "--host", "127.0.0.1", "--port", str(port)),
         ]
+
+    def _security(self, folder: Path) -> list[str]:
+        """The options for certificate and key; copies of those that Flower could not read go to `folder`."""
+        files = (
+            ("--root-certificates", self.ca, plain_certificate),
+            ("--auth-supernode-private-key", self.key, plain_key),
+        )
+        given = [(option, str(plain_copy(Path(file), folder, plain))) for option, file, plain in files if file]
+        return [*([] if self.ca else ["--insecure"]), *chain.from_iterable(given)]

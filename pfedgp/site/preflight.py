@@ -8,6 +8,7 @@ import subprocess
 import sys
 from typing import Any
 
+from pfedgp.processes.output import write_anything
 from pfedgp_core.errors import DataError, PFedGPError, RunFailedError
 
 __all__ = ["is_builtin_data", "look", "main"]
@@ -35,7 +36,8 @@ def is_builtin_data(data: str, data_root: str, label_column: str, device: str) -
         [sys.executable, "-P", "-m", "pfedgp.site.preflight", json.dumps(request)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
+        errors="replace",
         check=False,
     )
     try:
@@ -71,6 +73,7 @@ def look(request: dict[str, str]) -> dict[str, Any]:
 
 def main(arguments: list[str]) -> int:
     """Look, and print the answer."""
+    write_anything()
     print(json.dumps(look(json.loads(arguments[0]))))
     return 0
 

@@ -14,6 +14,7 @@ from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pfedgp.operator.addresses import parse_address
 from pfedgp.processes.signals import STOP_OR_HANGUP, on_stop_signal
 from pfedgp.site import flower_log
 from pfedgp.site.plan import SitePlan
@@ -81,6 +82,8 @@ class SiteSupervisor:
             try:
                 if self.plan.stock:
                     self.logger.info(_STOCK)
+                if proxy := _proxy(self.plan):
+                    self.logger.info("The way to %s leads through the proxy %s.", self.plan.superlink, proxy)
                 self._judge(self._diagnosis(refused=False))
                 while True:
                     connected = self._serve()
@@ -250,6 +253,16 @@ def _task(event: dict[str, Any]) -> str:
     verb = {"train": "Trained", "evaluate": "Evaluated"}.get(event["what"])
     done = f"{verb} round {event['round']}" if verb else f"Answered {event['what']}"
     return f"{done} of run {event['run']} in {event['seconds']:.1f} s."
+
+
+def _proxy(plan: SitePlan) -> str:
+    """The proxy that gRPC takes from the environment; empty where it connects directly."""
+    try:
+        from pfedgp.doctor.proxy import proxy_for
+    except ImportError:
+        return ""
+    found = proxy_for(parse_address(plan.superlink, "--superlink")[0])
+    return "" if found is None else str(found)
 
 
 def _diagnose(plan: SitePlan, refused: bool) -> "list[Problem]":

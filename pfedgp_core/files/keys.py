@@ -7,6 +7,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from pfedgp_core.files.pem import plain_certificate, plain_key
 from pfedgp_core.files.regular import MalformedError, decoding, read_regular
 
 __all__ = ["kind_of_key", "read_certificate", "read_private_key", "read_public_key", "read_site_key"]
@@ -29,7 +30,7 @@ _FOREIGN = (  # how a file begins, and what it is
 
 
 def read_certificate(path: Path) -> x509.Certificate:
-    """The first certificate of a PEM file.
+    """The first certificate of a file, PEM or DER.
 
     Raises
     ------
@@ -39,7 +40,7 @@ def read_certificate(path: Path) -> x509.Certificate:
         It holds no certificate, or a damaged one; the reason says what it is instead.
     """
     with decoding(path):
-        content = read_regular(path, LARGEST)
+        content = plain_certificate(read_regular(path, LARGEST))
         if b"-----BEGIN CERTIFICATE-----" not in content:
             raise MalformedError(_instead(content, "it holds no certificate"))
         certificate = x509.load_pem_x509_certificate(content)
@@ -50,9 +51,9 @@ def read_certificate(path: Path) -> x509.Certificate:
 
 
 def read_private_key(path: Path) -> Any:
-    """The private key of a PEM file, of whatever kind. Raises as `read_certificate`."""
+    """The private key of a file, PEM or DER, of whatever kind. Raises as `read_certificate`."""
     with decoding(path):
-        content = read_regular(path, LARGEST)
+        content = plain_key(read_regular(path, LARGEST))
         if b"PRIVATE KEY-----" not in content or b"ENCRYPTED" in content:
             raise MalformedError(_instead(content, "it holds no private key"))
         if content.lstrip().startswith(b"-----BEGIN OPENSSH"):
@@ -71,7 +72,7 @@ def read_site_key(path: Path) -> ec.EllipticCurvePrivateKey:
         It is something else; the reason says what.
     """
     with decoding(path):
-        content = read_regular(path, LARGEST)
+        content = plain_key(read_regular(path, LARGEST))
         if not content.lstrip().startswith(b"-----BEGIN OPENSSH PRIVATE KEY"):
             raise MalformedError(_instead(content, "it is not a private key in OpenSSH's form"))
         try:
@@ -88,7 +89,7 @@ def read_site_key(path: Path) -> ec.EllipticCurvePrivateKey:
 def read_public_key(path: Path) -> ec.EllipticCurvePublicKey:
     """The public key of a site, in OpenSSH's form and on a NIST curve. Raises as `read_site_key`."""
     with decoding(path):
-        content = read_regular(path, LARGEST)
+        content = plain_key(read_regular(path, LARGEST))
         if b"PRIVATE KEY" in content:
             raise MalformedError("it is a private key, which belongs to the site alone")
         key = serialization.load_ssh_public_key(content.lstrip())

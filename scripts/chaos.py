@@ -1,0 +1,230 @@
+"""Random kills over a deployment: each is followed by the operator's remedy, and no bit of the models may differ.
+
+    python scripts/chaos.py                      thirty kills, of a seed that is printed
+    python scripts/chaos.py --kills 3 --seed 7   the same victims and pauses once more
+
+Server and sites run on this machine with TLS and registered keys. SIGKILL ends the server app, a worker, a whole site,
+the SuperLink or ``pfedgp server`` at a random moment of a run. The remedies are those of docs/deploy.md: a server or a
+site that is gone is started again, and a run that has ended is resumed. Runs follow each other until there were enough
+kills. Each ends with the models, the personal layers and the accuracy of a run that nothing happened to, to the bit.
+"""
+
+import argparse
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from client.state import SEAL
+from server.run.model_file import load_model
+from tests.deploy.deployment import WARDS, Deployment, deployed
+from tests.deploy.program import Program, children
+from tests.waiting import wait_for
+
+__all__ = ["chaos", "main"]
+
+ROUNDS = 12
+OPTIONS = (
+    *("--method", "fedper", "--rounds", str(ROUNDS), "--clients-per-round", "3", "--seed", "8"),
+    *("--set", "min-clients=3", "--set", "evaluate-every=2", "--set", "local-steps=2"),
+    *("--set", "on-failure=stop", "--set", "round-timeout=60"),
+)
+VICTIMS = ("server app", "worker", "site", "superlink", "server")
+LONGEST_PAUSE = 8.0  # seconds of a run between a remedy and the next kill
+LOCKED = 150.0  # seconds in which a site that was killed is let in again
+REMEDIES = 40  # tries of a run to go on, before this is called a failure
+READY = "sites connect to port"
+STARTS = 45.0  # seconds in which the app of a run that goes on is there
+LONGEST_RUN = 600.0
+
+
+def main(arguments: Sequence[str] = sys.argv[1:]) -> int:
+    """Run the kills that the command line asks for; 0 where no bit differs."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--kills", type=int, default=30, help="how many (default: 30)")
+    parser.add_argument("--seed", type=int, help="of victims and pauses (default: another each time)")
+    parser.add_argument("--minutes", type=float, default=120.0, help="after which no more kills follow (default: 120)")
+    given = parser.parse_args(arguments)
+    seed = given.seed if given.seed is not None else random.SystemRandom().randrange(2**32)
+    print(f"seed {seed}, {given.kills} kills", flush=True)
+    with tempfile.TemporaryDirectory(prefix="chaos-") as folder, deployed(Path(folder), WARDS) as deployment:
+        done = chaos(deployment, given.kills, seed, until=time.monotonic() + 60 * given.minutes)
+    told = ", ".join(f"{count} of the {victim}" for victim, count in sorted(done.kills.items()))
+    print(f"{done.kills.total()} kills ({told}) in {done.runs} runs, {done.resumed} times resumed: no bit differs")
+    return 0
+
+
+@dataclass
+class Chaos:
+    """What happened: kills by victim, finished runs, and how often a run was resumed."""
+
+    kills: Counter[str] = field(default_factory=Counter)
+    runs: int = 0
+    resumed: int = 0
+
+
+def chaos(deployment: Deployment, kills: int, seed: int, until: float = float("inf")) -> Chaos:
+    """Kill at random until there were `kills` or the time is over, and compare each run with one without kills.
+
+    Raises
+    ------
+    AssertionError
+        A remedy does not help, or a bit differs; the text says which.
+    """
+    draw, done, began = random.Random(seed), Chaos(), time.monotonic()  # noqa: S311 (no secret)
+    plain = deployment.start_run("plain", *OPTIONS)
+    assert plain.ends(600.0) == 0, plain.text
+    seconds = (time.monotonic() - began) / ROUNDS
+    while done.kills.total() < kills and time.monotonic() < until:
+        name = f"killed-{done.runs}"
+        run = _Run(deployment, name, done)
+        while not run.over():
+            pause, victim = draw.uniform(0.0, min(LONGEST_PAUSE, 4 * seconds)), draw.choice(VICTIMS)
+            more = done.kills.total() < kills and time.monotonic() < until
+            if not run.goes_on_for(pause if more else LONGEST_RUN) or not more:
+                run.mend("")
+                continue
+            _kill(deployment, victim, draw)
+            done.kills[victim] += 1
+            print(f"{done.kills.total():3} {victim} killed after round {len(deployment.rounds(name))}", flush=True)
+            run.mend(victim)
+        _same(deployment, name)
+        done.runs += 1
+    return done
+
+
+class _Run:
+    """A run that its operator wants to see completed.
+
+    Parameters
+    ----------
+    deployment : Deployment
+    name : str
+        Of its folder.
+    done : Chaos
+    """
+
+    def __init__(self, deployment: Deployment, name: str, done: Chaos) -> None:
+        self._deployment, self._name, self._done = deployment, name, done
+        self._program = deployment.start_run(name, *OPTIONS)
+        self._tries = 0
+
+    def over(self) -> bool:
+        """Whether it is complete, and the command that follows it has seen that or was cut off."""
+        with suppress(OSError, ValueError):
+            if self._deployment.summary(self._name)["status"] == "completed":
+                self._let_end()
+                return True
+        return False
+
+    def goes_on_for(self, seconds: float) -> bool:
+        """Let it work for so long; False where it ended before."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if self._program.process.poll() is not None:
+                return False
+            time.sleep(0.05)
+        return True
+
+    def mend(self, killed: str) -> None:
+        """Do what an operator does: start what is gone, and resume the run where it has ended or lost its app."""
+        self._start_what_is_gone()
+        if killed not in ("server app", "server"):
+            with suppress(AssertionError):
+                wait_for(self._ended_or_works, STARTS, "the run goes on")
+        if self.over() or (self._program.process.poll() is None and _server_app(self._deployment)):
+            return
+        self._tries += 1
+        assert self._tries <= REMEDIES, f"{self._name} does not go on:\n{self._program.text[-3000:]}"
+        self._cut_off()
+        if (self._deployment.runs / self._name / "config.toml").is_file():
+            self._program = self._deployment.start_run(self._name, verb="resume")
+            self._done.resumed += 1
+        else:  # it was killed before it had a folder to go on from
+            self._program = self._deployment.start_run(self._name, *OPTIONS)
+        with suppress(AssertionError):
+            wait_for(self._ended_or_works, STARTS, "the run goes on")
+        assert "Traceback" not in self._program.text, self._program.text
+
+    def _start_what_is_gone(self) -> None:
+        deployment = self._deployment
+        if deployment.server is None or deployment.server.process.poll() is not None:
+            began = deployment.server.text.count(READY) if deployment.server else 0
+            deployment.start_server().says(READY, 120.0, began + 1)
+        for name in deployment.names:
+            if deployment.sites[name].process.poll() is not None:
+                seen = deployment.sites[name].text.count("Connected to ")
+                deployment.start_site(name, "--data", str(deployment.data(name)))
+                deployment.connected(name, times=seen + 1, seconds=LOCKED)
+
+    def _ended_or_works(self) -> bool:
+        return self._program.process.poll() is not None or bool(_server_app(self._deployment))
+
+    def _let_end(self) -> None:
+        with suppress(AssertionError):
+            self._program.ends(STARTS)
+        self._cut_off()
+
+    def _cut_off(self) -> None:
+        """End the command that follows the run, which goes on without it."""
+        if self._program.process.poll() is None:
+            self._program.process.kill()
+            self._program.process.wait()
+
+
+def _kill(deployment: Deployment, victim: str, draw: random.Random) -> None:
+    """Send SIGKILL; what is not there at the moment was killed before."""
+    name, server = draw.choice(deployment.names), deployment.server
+    assert server is not None
+    site = deployment.sites[name]
+    found: dict[str, Callable[[], list[int]]] = {
+        "server app": lambda: _server_app(deployment),
+        "worker": lambda: [pid for key, pid in deployment.pids(name).items() if key == "worker"],
+        "site": lambda: list(deployment.pids(name).values()),
+        "superlink": lambda: [deployment.processes()["superlink"]],
+        "server": lambda: [server.pid],
+    }
+    # A file may name a process that has ended, whose number another program has now.
+    ours = {server.pid, site.pid, *children(server.pid), *children(site.pid)}
+    for pid in ours.intersection(found[victim]()):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    if victim in ("site", "server"):
+        program: Program = site if victim == "site" else server
+        program.process.wait(30.0)
+
+
+def _server_app(deployment: Deployment) -> list[int]:
+    assert deployment.server is not None
+    return [pid for pid, command in children(deployment.server.pid).items() if "flwr-serverapp" in command]
+
+
+def _kept(deployment: Deployment, site: str) -> list[bytes]:
+    """The site's personal layers after the last round, of each run; the seal before them names the run."""
+    return [file.read_bytes()[SEAL:] for file in deployment.site_state(site).glob(f"kept/*/*/{ROUNDS}.state")]
+
+
+def _same(deployment: Deployment, name: str) -> None:
+    """Assert that a run has left the bits of the one that nothing happened to."""
+    for which in ("best", "final"):
+        vector, meta = load_model(deployment.runs / name / which)
+        expected, expected_meta = load_model(deployment.runs / "plain" / which)
+        assert vector.tobytes() == expected.tobytes(), f"{which} of {name} differs"
+        assert meta["round"] == expected_meta["round"], f"{which} of {name} is of another round"
+    for site in deployment.names:
+        assert len(set(_kept(deployment, site))) == 1, f"the personal layers of {site} differ"
+    accuracy = [deployment.summary(run)["accuracy"] for run in (name, "plain")]
+    assert accuracy[0] == accuracy[1], f"the accuracy of {name} differs"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
