@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from pfedgp import __version__
-from pfedgp_core.files.pem import plain_certificate, plain_copy, plain_key
+from pfedgp_core.files.pem import plain_certificate, plain_copy, plain_text
 
 __all__ = ["APP", "APP_ID", "SitePlan"]
 
@@ -73,7 +73,7 @@ class SitePlan:
         """The options for certificate and key; copies of those that Flower could not read go to `folder`."""
         files = (
             ("--root-certificates", self.ca, plain_certificate),
-            ("--auth-supernode-private-key", self.key, plain_key),
+            ("--auth-supernode-private-key", self.key, plain_text),
         )
         given = [(option, str(plain_copy(Path(file), folder, plain))) for option, file, plain in files if file]
         return [*([] if self.ca else ["--insecure"]), *chain.from_iterable(given)]

@@ -7,7 +7,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from pfedgp_core.files.pem import plain_certificate, plain_key
+from pfedgp_core.files.pem import plain_certificate, plain_key, plain_text
 from pfedgp_core.files.regular import MalformedError, decoding, read_regular
 
 __all__ = ["kind_of_key", "read_certificate", "read_private_key", "read_public_key", "read_site_key"]
@@ -72,7 +72,7 @@ def read_site_key(path: Path) -> ec.EllipticCurvePrivateKey:
         It is something else; the reason says what.
     """
     with decoding(path):
-        content = plain_key(read_regular(path, LARGEST))
+        content = plain_text(read_regular(path, LARGEST))
         if not content.lstrip().startswith(b"-----BEGIN OPENSSH PRIVATE KEY"):
             raise MalformedError(_instead(content, "it is not a private key in OpenSSH's form"))
         try:
@@ -89,7 +89,7 @@ def read_site_key(path: Path) -> ec.EllipticCurvePrivateKey:
 def read_public_key(path: Path) -> ec.EllipticCurvePublicKey:
     """The public key of a site, in OpenSSH's form and on a NIST curve. Raises as `read_site_key`."""
     with decoding(path):
-        content = plain_key(read_regular(path, LARGEST))
+        content = plain_text(read_regular(path, LARGEST))
         if b"PRIVATE KEY" in content:
             raise MalformedError("it is a private key, which belongs to the site alone")
         key = serialization.load_ssh_public_key(content.lstrip())

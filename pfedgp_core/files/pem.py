@@ -17,7 +17,7 @@ from pfedgp_core.errors import UnreadableFileError
 from pfedgp_core.files.regular import read_regular
 from pfedgp_core.files.whole import explained
 
-__all__ = ["certificate_pem", "plain_certificate", "plain_copy", "plain_key"]
+__all__ = ["certificate_pem", "plain_certificate", "plain_copy", "plain_key", "plain_text"]
 
 LARGEST = 1024 * 1024  # bytes
 _MARKS = {
@@ -48,7 +48,7 @@ def plain_certificate(content: bytes) -> bytes:
             return x509.load_der_x509_certificate(content).public_bytes(Encoding.PEM)
         except ValueError:
             return content
-    return _plain(content)
+    return plain_text(content)
 
 
 def plain_key(content: bytes) -> bytes:
@@ -59,7 +59,29 @@ def plain_key(content: bytes) -> bytes:
             return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         except (ValueError, TypeError, UnsupportedAlgorithm):
             return content
-    return _plain(content)
+    return plain_text(content)
+
+
+def plain_text(content: bytes) -> bytes:
+    """The same PEM, or line of a public key, in ASCII; what is neither is returned as it is."""
+    for mark, encoding in _MARKS.items():
+        if content.startswith(mark):
+            try:
+                content = content.decode(encoding).encode("ascii", "replace")
+            except UnicodeDecodeError:
+                return content
+            break
+    if b"-----BEGIN" not in content:
+        return content
+    lines = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+    # Whatever stands before and after the blocks, such as a comment in another alphabet, is no part of them.
+    inside, kept = False, list[bytes]()
+    for line in map(bytes.strip, lines):
+        inside = inside or line.startswith(b"-----BEGIN")
+        if inside and line:
+            kept.append(line)
+        inside = inside and not line.startswith(b"-----END")
+    return b"\n".join(kept) + b"\n"
 
 
 def plain_copy(path: Path, folder: Path, plain: Callable[[bytes], bytes]) -> Path:
@@ -73,7 +95,7 @@ def plain_copy(path: Path, folder: Path, plain: Callable[[bytes], bytes]) -> Pat
     folder : Path
         Exists.
     plain : callable
-        `plain_certificate` or `plain_key`.
+        `plain_certificate`, `plain_key` or `plain_text`.
 
     Raises
     ------
@@ -94,24 +116,3 @@ def plain_copy(path: Path, folder: Path, plain: Callable[[bytes], bytes]) -> Pat
             file.write(made)
         os.replace(partial, copy)
     return copy
-
-
-def _plain(content: bytes) -> bytes:
-    for mark, encoding in _MARKS.items():
-        if content.startswith(mark):
-            try:
-                content = content.decode(encoding).encode("ascii", "replace")
-            except UnicodeDecodeError:
-                return content
-            break
-    if b"-----BEGIN" not in content:
-        return content
-    lines = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-    # Whatever stands before and after the blocks, such as a comment in another alphabet, is no part of them.
-    inside, kept = False, list[bytes]()
-    for line in map(bytes.strip, lines):
-        inside = inside or line.startswith(b"-----BEGIN")
-        if inside and line:
-            kept.append(line)
-        inside = inside and not line.startswith(b"-----END")
-    return b"\n".join(kept) + b"\n"

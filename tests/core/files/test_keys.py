@@ -70,7 +70,7 @@ def test_a_site_s_key_of_a_foreign_kind(content: bytes, words: str, tmp_path: Pa
         (CURVE.private_bytes(PEM, OPENSSH, NONE), "in OpenSSH's form"),
         (CURVE.private_bytes(PEM, PKCS8, LOCKED), "locked with a passphrase"),
         (CURVE.private_bytes(PEM, forms.PrivateFormat.TraditionalOpenSSL, LOCKED), "locked with a passphrase"),
-        (CURVE.private_bytes(DER, PKCS8, NONE), "DER or PKCS#12"),
+        (CURVE.private_bytes(DER, PKCS8, LOCKED), "DER or PKCS#12"),
         (public(CURVE), "it is a public key"),
         (CERTIFICATE, "it is a certificate"),
     ],
@@ -98,7 +98,7 @@ def test_a_public_key_of_a_foreign_kind(content: bytes, words: str, tmp_path: Pa
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (made().public_bytes(DER), "DER or PKCS#12"),
+        (made().public_bytes(DER)[:-9], "DER or PKCS#12"),
         (BUNDLE, "DER or PKCS#12"),
         (CURVE.private_bytes(PEM, PKCS8, NONE), "it is another kind of PEM file"),
         (CERTIFICATE[:200] + b"\n-----END CERTIFICATE-----\n", ""),
