@@ -2,11 +2,12 @@
 
 import numpy as np
 import torch
-from flwr.app import Context, Message
+from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
 from client.messages import Request, answers_errors, note_error, read_published, read_request, reply_to
 from client.method import checked_update, site_method
+from client.notices import note_notice
 from client.progress import note_progress
 from client.published import onboard_node
 from client.site import Site, greeting, load_site
@@ -16,7 +17,8 @@ from pfedgp_core.errors import DataError
 from pfedgp_core.learning.privacy import private_update
 from pfedgp_core.methods.base import Method
 from pfedgp_core.numerics.streams import Stream
-from pfedgp_core.wire.names import OK, SPLITS
+from pfedgp_core.wire.names import CONFIG, OK, SPLITS
+from pfedgp_core.wire.notice import read_notice
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 
 # One thread per client: simulated clients share the cores, and no float sum may depend on how many there are.
@@ -88,6 +90,14 @@ def evaluate(message: Message, context: Context) -> Message:
 def onboard(message: Message, context: Context) -> Message:
     """Make this site's personal classifier from a published model and the site's own data, which both stay here."""
     return reply_to(message, onboard_node(read_published(message), context.node_config))
+
+
+@app.query("notice")
+@answers_errors
+def notice(message: Message, context: Context) -> Message:
+    """Put the server's words to this site into its own log and state."""
+    note_notice(context.node_config, context.run_id, *read_notice(message.content.config_records[CONFIG]))
+    return Message(RecordDict(), reply_to=message)
 
 
 def _method(request: Request, site: Site, context: Context) -> tuple[Method, ClientStates | None, np.ndarray | None]:

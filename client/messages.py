@@ -4,12 +4,14 @@ import functools
 import logging
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Error, Message, RecordDict
 
+from pfedgp_core.checks import printable
 from pfedgp_core.config import Settings
 from pfedgp_core.data.spec import DataSpec
 from pfedgp_core.errors import DataError, PFedGPError
@@ -38,6 +40,9 @@ from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 __all__ = ["Request", "answers_errors", "note_error", "read_published", "read_request", "reply_to"]
 
 CLIENT_LOG = "PFEDGP_CLIENT_LOG"  # a file; unset: standard error
+SETTINGS_LIMIT = 1_000_000  # characters of a run's settings
+SENTENCE_LIMIT = 2000  # characters of a line in the log
+TRACEBACK_LINES = 200
 CLIENT_APP_RAISED = 2  # Flower's error code for an exception in a client
 
 logger = logging.getLogger("pfedgp.client")
@@ -69,7 +74,13 @@ _FINER = ("DamagedStateError", "MissingFileError", "UnreadableFileError")
 
 
 def read_request(message: Message) -> Request:
-    """Unpack a request of the server."""
+    """Unpack a request of the server.
+
+    Raises
+    ------
+    ConfigError, DataError
+        Its settings are not known here or too long, or a field is none that a server sends.
+    """
     config = message.content.config_records[CONFIG]
     return Request(
         settings=_settings(str(config[SETTINGS])),
@@ -84,6 +95,10 @@ def read_request(message: Message) -> Request:
 
 
 def _settings(text: str) -> Settings:
+    if len(text) > SETTINGS_LIMIT:
+        raise DataError(
+            f"The server's settings have {len(text):,} characters, more than {SETTINGS_LIMIT:,}: shorten them."
+        )
     try:
         return Settings.from_run_config(parse_object(text))
     except MalformedError as error:
@@ -147,9 +162,17 @@ def answers_errors(handler: Handler) -> Handler:
 def note_error(what: str, error: Exception, context: Context) -> str:
     """Log an exception for the site, and return its type, which alone may leave the site."""
     if isinstance(error, PFedGPError):
-        logger.warning("%s", error)  # a sentence for the site's operator
-    logger.error("%s failed on node %s", what, context.node_id, exc_info=error)
+        logger.warning("%s", printable(str(error), SENTENCE_LIMIT))  # for the site's operator
+    logger.error("%s failed on node %s\n%s", what, context.node_id, _traceback(error))
     return next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ not in _FINER)
+
+
+def _traceback(error: Exception) -> str:
+    """The traceback in printable lines, and not too many: it may quote what a server sent."""
+    lines = "".join(traceback.format_exception(error)).splitlines()
+    if len(lines) > TRACEBACK_LINES:
+        lines = [*lines[: TRACEBACK_LINES // 2], "...", *lines[-TRACEBACK_LINES // 2 :]]
+    return "\n".join(printable(line, SENTENCE_LIMIT) for line in lines)
 
 
 def _log_to_site() -> None:

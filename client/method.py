@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from client.foreign_code import refuse_foreign_code
+from client.foreign_code import refuse_code_of_server
+from client.memory import require_room
 from pfedgp_core.config import Settings
 from pfedgp_core.data.samples import ClientData
 from pfedgp_core.errors import DataError, NonFiniteError
@@ -28,8 +29,11 @@ def site_method(settings: Settings, data: ClientData, node_config: Mapping[str, 
     ------
     ConfigError
         The method is not known here; or the server names code, and this site's operator has not allowed that.
+    MemoryLimitError
+        The run needs more memory than this site may use.
     """
-    refuse_foreign_code(settings, node_config)
+    refuse_code_of_server(settings, node_config)
+    require_room(settings, data, node_config)
     inputs = data.train.inputs
     return _built(settings, tuple(inputs.shape[1:]), len(data.class_names), inputs.device)
 

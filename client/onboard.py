@@ -55,12 +55,15 @@ class Onboarding:
         Resize images of another size than the model's.
     label_column : str
         Column of a table that holds the class.
+    allowed : tuple of str
+        Import paths that the operator lets a site's model name as its network.
     """
 
     out: Path
     name: str | None = None
     resize: bool = False
     label_column: str = "label"
+    allowed: tuple[str, ...] = ()
 
     def create(self, model: TrainedModel, paths: Sequence[Path | Samples | Split]) -> Outcome:
         """A new site from the data at all paths together; data in memory do as well.
@@ -101,7 +104,7 @@ class Onboarding:
         ArtefactError, DataError
             As `create`; the site stays as it was.
         """
-        former = SavedSite.load(self.out)
+        former = SavedSite.load(self.out, self.allowed)
         if model is not None and _same_posterior(model, former.model) and not _same(model, former.model):
             raise ConfigError(
                 f"The site {self.out} has temperature {former.model.temperature:g}, and the model "
@@ -134,7 +137,7 @@ class Onboarding:
         ArtefactError, DataError
             As `create`; the site stays as it was.
         """
-        former = SavedSite.load(self.out)
+        former = SavedSite.load(self.out, self.allowed)
         model = model or former.model
         split, columns = self._read(paths, model)
         changes = []

@@ -9,6 +9,7 @@ node config        meaning
 ``client-name``    the site's name in the federation
 ``state``          folder in which the split is kept
 ``device``         where the site computes: auto (default), cpu, cuda, cuda:1
+``max-memory``     gigabytes that the site may use; default: most of the machine's memory
 =================  ====================================================================================================
 """
 
@@ -22,6 +23,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from client.memory import site_limit
+from client.notices import remember_columns
 from pfedgp_core.config import Settings
 from pfedgp_core.data.datasets import ClientData, TensorSplit
 from pfedgp_core.data.moments import input_moments
@@ -34,6 +37,7 @@ from pfedgp_core.data.own.samples import Samples
 from pfedgp_core.data.samples import Split, normalised
 from pfedgp_core.data.spec import DataSpec, normal_class, parse_shape, union_of_classes
 from pfedgp_core.errors import ConfigError, DataError
+from pfedgp_core.memory import MemoryLimit
 from pfedgp_core.names import NAME_LIMIT, name_fault
 from pfedgp_core.registry import DATASETS, TASKS
 from pfedgp_core.words import shape_text
@@ -68,6 +72,8 @@ class Source:
         Whether the labels are targets.
     resize : bool
         Whether images of another size than that are resized or refused.
+    memory : MemoryLimit, optional
+        How much the samples may take; default: most of the machine's memory.
     """
 
     name: str
@@ -78,6 +84,7 @@ class Source:
     input_shape: tuple[int, ...] | None = None
     regression: bool = False
     resize: bool = True
+    memory: MemoryLimit | None = None
 
     @classmethod
     def of(cls, settings: Settings, node_config: Mapping[str, Any]) -> "Source":
@@ -86,7 +93,8 @@ class Source:
         Raises
         ------
         ConfigError
-            The node has no name that the federation could know it by, or the setting ``input-shape`` is no shape.
+            The node has no name that the federation could know it by, the setting ``input-shape`` is no shape, or
+            ``max-memory`` is no amount of memory.
         """
         name = str(node_config.get("client-name", "")).strip()
         if fault := name_fault(name, NAME_LIMIT):
@@ -102,6 +110,7 @@ class Source:
             str(node_config.get("state", "")).strip(),
             parse_shape(settings.input_shape),
             not TASKS[settings.task].classes,
+            memory=site_limit(node_config),
         )
 
     @property
@@ -216,7 +225,7 @@ class OwnSite:
     def _load(self) -> None:
         source = self.source
         if source.builtin:
-            parts = builtin_samples(source.path, source.root, source.input_shape)
+            parts = builtin_samples(source.path, source.root, source.input_shape, source.memory)
         elif source.root:
             raise ConfigError(
                 f"data-root = {source.root!r} goes with the name of a built-in data set, and data-path is "
@@ -228,6 +237,7 @@ class OwnSite:
                 input_shape=source.input_shape,
                 resize=source.resize and source.input_shape is not None,
                 label_column=source.label_column,
+                memory=source.memory,
             )
         if not source.builtin and split_paths(Path(source.path).expanduser()) is None:
             parts = self._divided(parts["train"])
@@ -253,6 +263,7 @@ class OwnSite:
             )
         self.mean, self.std = tuple(mean.tolist()), tuple(std.tolist())
         self.parts = parts
+        remember_columns(source.path, parts["train"].columns)
         counts = ", ".join(f"{self.count(part)} {part}" for part in PARTS)
         logger.info("own data: %s samples, each of shape %s", counts, shape_text(self.input_shape))
 

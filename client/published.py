@@ -19,10 +19,12 @@ node config        meaning
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from client.foreign_code import refuse_foreign_code
+from client.foreign_code import allowed_code, refuse_code_of_server, with_own_root
+from client.memory import require_room_for_model, site_limit
 from client.onboard import Onboarding, Outcome
 from client.own_site import Source, own_site
 from pfedgp_core.data.datasets import Split, load_dataset
@@ -64,14 +66,18 @@ def onboard_node(model: TrainedModel, node_config: Mapping[str, Any]) -> Onboard
             "This node takes no published model: name the folder of its site, such as --node-config "
             "'site=\"/state/ward-3\"'."
         )
-    refuse_foreign_code(model.settings, node_config)
+    refuse_code_of_server(model.settings, node_config)
     require_onboards(model.settings)
+    require_room_for_model(model, node_config)
+    model = replace(model, allowed=(model.settings.network,))  # by the operator, or pFedGP's own
+    _ = model.state  # refuses a vector of another length, or one that is not finite
     name, source = _source(model, node_config)
     onboarding = Onboarding(
         Path(folder).expanduser(),
         name or None,
         _resize(model, node_config),
         str(node_config.get("label-column", "label")),
+        (*model.allowed, *allowed_code(node_config)),
     )
     existed = is_site(onboarding.out)
     outcome = onboarding.refresh([source], model) if existed else onboarding.create(model, [source])
@@ -117,6 +123,7 @@ def _source(model: TrainedModel, node_config: Mapping[str, Any]) -> tuple[str, P
             state,
             model.input_shape,
             resize=_resize(model, node_config),
+            memory=site_limit(node_config),
         )
         return name, own_site(source).refresh().parts["train"]
     if "partition-id" not in node_config:
@@ -124,13 +131,13 @@ def _source(model: TrainedModel, node_config: Mapping[str, Any]) -> tuple[str, P
             "This node has no data: give it the path of labelled data, such as --node-config "
             "'data-path=\"/data/ward-3.npz\"'."
         )
-    simulated, split = _simulated(model, node_config["partition-id"])
+    simulated, split = _simulated(model, node_config)
     return name or simulated, split
 
 
-def _simulated(model: TrainedModel, index: int) -> tuple[str, Split]:
+def _simulated(model: TrainedModel, node_config: Mapping[str, Any]) -> tuple[str, Split]:
     """Name and training data of a client of the model's simulated federation, one that stayed out of it as well."""
-    settings = model.settings
+    settings, index = with_own_root(model.settings, node_config), node_config["partition-id"]
     partition = simulated_partition(settings)
     if index not in range(settings.clients):
         raise ConfigError(

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from client.foreign_code import with_own_root
 from client.own_site import OwnSite, Source, own_site
 from pfedgp_core.config import Settings
 from pfedgp_core.data.datasets import ClientData, TensorSplit
@@ -67,6 +68,7 @@ def load_site(settings: Settings, node_config: Mapping[str, Any], spec: DataSpec
                 "sides."
             )
         return Site(own_site(Source.of(settings, node_config)).loaded().data(spec, device), "", device)
+    settings = with_own_root(settings, node_config)
     index = _partition_id(settings, node_config)
     data = _simulated(settings, index, device)
     name = str(node_config.get("client-name", data.name))

@@ -11,6 +11,7 @@ from pfedgp_core.config_text import describe, parse_assignment
 from pfedgp_core.errors import ConfigError
 
 __all__ = [
+    "add_allow_network",
     "add_assignments",
     "add_settings",
     "check_simulation",
@@ -60,6 +61,17 @@ def add_assignments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         dest="assignments",
         help="any setting, repeatable; see them all with: pfedgp settings",
+    )
+
+
+def add_allow_network(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--allow-network``: code that a model of another machine names needs a word from here."""
+    parser.add_argument(
+        "--allow-network",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="code that the model may name as its network: package.module:function, installed here (repeatable)",
     )
 
 
@@ -114,13 +126,17 @@ def check_simulation(settings: Settings, folder: Path) -> None:
     from pfedgp_core.data.datasets import load_dataset
     from pfedgp_core.data.simulated import simulated_partition
     from pfedgp_core.learning.privacy import require_accountant
+    from pfedgp_core.memory import MemoryLimit, require_memory
     from pfedgp_core.methods.make import find_method
+    from pfedgp_core.model.needs import model_needs
     from pfedgp_core.model.network import build_network
 
     require_accountant(settings)
     find_method(settings)
     dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
     simulated_partition(settings)
+    needs = model_needs(settings, dataset.input_shape, len(dataset.class_names), copies=3)
+    require_memory(needs, MemoryLimit.of_machine())
     build_network(settings.network, dataset.input_shape, settings.feature_dim)
 
 

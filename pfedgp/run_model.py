@@ -1,5 +1,6 @@
 """The trained model of a run, as the commands of a site take it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from pfedgp_core.errors import ArtefactError, DamagedStateError
@@ -10,8 +11,14 @@ from server.run.model_file import load_model
 __all__ = ["read_model"]
 
 
-def read_model(path: Path) -> tuple[TrainedModel, bool]:
+def read_model(path: Path, allowed: Sequence[str] = ()) -> tuple[TrainedModel, bool]:
     """Load the model in the folder ``best`` or ``final`` of a run.
+
+    Parameters
+    ----------
+    path : Path
+    allowed : sequence of str
+        Import paths that the operator lets the model name as its network.
 
     Returns
     -------
@@ -29,6 +36,6 @@ def read_model(path: Path) -> tuple[TrainedModel, bool]:
         vector, meta = load_model(path.expanduser())
     except DamagedStateError as error:
         raise ArtefactError(str(error)) from error
-    model = TrainedModel.from_artefact(vector, meta)
+    model = TrainedModel.from_artefact(vector, meta, tuple(allowed))
     require_onboards(model.settings)
     return model, "temperature" in meta

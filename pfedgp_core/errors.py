@@ -9,6 +9,7 @@ __all__ = [
     "DamagedStateError",
     "DataError",
     "DeviceMemoryError",
+    "MemoryLimitError",
     "MissingFileError",
     "NoSiteFolderError",
     "NonFiniteError",
@@ -30,6 +31,10 @@ class ConfigError(PFedGPError):
 
 class NoSiteFolderError(ConfigError):
     """A node that takes no published model, because its config names no folder for it."""
+
+
+class MemoryLimitError(ConfigError):
+    """Settings and data that need more memory than may be used."""
 
 
 class DataError(PFedGPError):

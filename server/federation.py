@@ -10,9 +10,11 @@ from flwr.serverapp import Grid
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, ConfigError
+from pfedgp_core.memory import MemoryLimit, require_memory
 from pfedgp_core.methods.base import Method
 from pfedgp_core.methods.make import check_vector, explained_method, make_method
 from pfedgp_core.metrics.task_report import task_report
+from pfedgp_core.model.needs import model_needs
 from server.clients.roster import Roster
 from server.clients.waiting import wait_for_clients, wait_for_returning
 from server.engine import DEPLOYMENT, Engine
@@ -139,6 +141,7 @@ class Federation:
             roster.adopt_state(former.roster)
             recorder.reopen(former)
         wait_for_clients(roster, grid)
+        _require_memory(settings, roster)
         method = make_method(settings, roster.spec.input_shape, len(roster.spec.class_names))
         with explained_method(settings.method, "initial state"):
             first = method.initial()
@@ -231,6 +234,13 @@ class Federation:
 
     def _keep(self, t: int) -> None:
         self.recorder.keep(t, self.progress, self.failures.failed_rounds)
+
+
+def _require_memory(settings: Settings, roster: Roster) -> None:
+    """Make sure that this machine holds the model, its next state and a round's replies; MemoryLimitError where not."""
+    copies = 2 + min(settings.clients_per_round, len(roster.clients))
+    needs = model_needs(settings, roster.spec.input_shape, len(roster.spec.class_names), copies)
+    require_memory(needs, MemoryLimit.of_machine())
 
 
 def _check_lengths(method: Method, state: np.ndarray, roster: Roster) -> None:

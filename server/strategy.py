@@ -223,6 +223,8 @@ class MethodStrategy(Strategy):
         for name, reason in checked.failed.items():
             if name in checked.silent:
                 self.roster.answering.silent(name)
+            elif not reason.isidentifier():  # the type of an error of its own, which its log has
+                self.roster.tell(name, f"a reply of {name} is not used: {reason}")
             self.roster.answering.failed(name, reason, anew=self.roster.own_data)
 
     def _ask(self, kind: str, client: Client, config: ConfigRecord) -> Asked:

@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pfedgp.options import add_allow_network
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.words import few
 
@@ -54,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--label-column", default="label", metavar="NAME", help="column of a table with the class (default: label)"
     )
+    add_allow_network(parser)
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
 
 
@@ -65,7 +67,7 @@ def main(args: argparse.Namespace) -> int:
     torch.set_num_threads(1)  # small matrices are several times slower on more
     from pfedgp_core.site.saved import SavedSite
 
-    site = SavedSite.load(args.site)
+    site = SavedSite.load(args.site, tuple(args.allow_network))
     about = {
         "site": site.name,
         "model_sha256": site.model.sha256,

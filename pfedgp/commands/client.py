@@ -14,6 +14,7 @@ from pfedgp.site.state import SiteState
 from pfedgp.site.supervisor import SiteSupervisor
 from pfedgp_core.errors import ConfigError, DataError, UnreadableFileError
 from pfedgp_core.files.keys import read_site_key
+from pfedgp_core.memory import MemoryLimit
 from pfedgp_core.names import NAME_LIMIT, name_fault
 
 __all__ = ["add_arguments", "main"]
@@ -34,6 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--state", type=Path, metavar="FOLDER", help="where the site keeps what it must not lose")
     parser.add_argument("--device", default="auto", metavar="NAME", help="auto, cpu, cuda or cuda:1 (default: auto)")
+    parser.add_argument(
+        "--max-memory",
+        metavar="GB",
+        help="gigabytes that a run may need here, else it is refused (default: 80 %% of the machine's)",
+    )
     for kind, form in (("method", "Class"), ("network", "function")):
         parser.add_argument(
             f"--allow-{kind}",
@@ -86,10 +92,12 @@ def _plan(args: argparse.Namespace) -> SitePlan:
         config |= {"partition-id": args.partition_id, "num-partitions": args.num_partitions}
     else:
         config |= {"data-path": args.data, "label-column": args.label_column}
-        if args.data_root is not None:
-            config["data-root"] = str(Path(args.data_root).expanduser().absolute())
-        if allowed := [*args.allow_method, *args.allow_network]:
-            config["allow-code"] = ",".join(allowed)
+    if args.data_root is not None:
+        config["data-root"] = str(Path(args.data_root).expanduser().absolute())
+    if args.max_memory is not None:
+        MemoryLimit.given(args.max_memory)
+        config["max-memory"] = args.max_memory
+    config["allow-code"] = ",".join([*args.allow_method, *args.allow_network])
     ca, key = ("" if file is None else str(file.expanduser().absolute()) for file in (args.ca, args.key))
     return SitePlan(join(host, port), ca, key, config, str(state), name, args.stock)
 

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pfedgp.options import add_allow_network
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.names import NAME_LIMIT, name_fault
 from pfedgp_core.words import few
@@ -41,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--label-column", default="label", metavar="NAME", help="column of a table with the class (default: label)"
     )
+    add_allow_network(parser)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -54,8 +56,8 @@ def main(args: argparse.Namespace) -> int:
     from pfedgp.run_model import read_model
 
     began = time.perf_counter()
-    model, chosen = (None, True) if args.model is None else read_model(args.model)
-    onboarding = Onboarding(out, args.name, args.resize, args.label_column)
+    model, chosen = (None, True) if args.model is None else read_model(args.model, args.allow_network)
+    onboarding = Onboarding(out, args.name, args.resize, args.label_column, tuple(args.allow_network))
     paths = [path.expanduser() for path in ([args.data] if args.data else []) + args.add]
     if args.refresh:
         outcome = onboarding.refresh(paths, model)

@@ -21,6 +21,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pfedgp.options import add_allow_network
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--label-column", default="label", metavar="NAME", help="column that is no feature, if there (default: label)"
     )
+    add_allow_network(parser)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -78,7 +80,7 @@ def main(args: argparse.Namespace) -> int:
     from pfedgp_core.site.saved import SavedSite
     from server.run.files import write_whole
 
-    site = SavedSite.load(args.site)
+    site = SavedSite.load(args.site, tuple(args.allow_network))
     if args.model is not None:
         _require_model(site, args.site, args.model)
     samples = read_samples(

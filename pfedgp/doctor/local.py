@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from client.notices import NOTICE_FILE
 from client.progress import PROGRESS_FILE
 from pfedgp.doctor.fleet_call import FLOWER_SERIES
 from pfedgp.doctor.problem import Check, Problem
 from pfedgp.operator.state import is_network_file_system
+from pfedgp_core.checks import printable
 from pfedgp_core.errors import UnreadableFileError
 from pfedgp_core.files.json_file import read_object
 from pfedgp_core.files.lock import is_locked
 from pfedgp_core.files.whole import resolved
+from pfedgp_core.wire.notice import WORDS_LIMIT
 from pfedgp_core.wire.versions import software_versions
 from pfedgp_core.words import size
 
@@ -81,6 +84,24 @@ def check_client(folder: Path) -> Iterator[Check]:
         yield Check("progress", fact)
     else:
         yield Check("progress", "no round has been trained with this folder")
+    told = _read(folder / NOTICE_FILE)
+    if words := printable(str(told.get("words", "")), 2 * WORDS_LIMIT):
+        yield _server_said(words, told, str(done.get("time", "")))
+
+
+def _server_said(words: str, told: dict[str, Any], trained: str) -> Check:
+    """The server's last words to a site, a problem where it has not been let in since; `trained` is its last round."""
+    said = printable(str(told.get("time", "")), 40)
+    fact = f"said at {said}, in run {printable(str(told.get('run')), 40)}: {words}"
+    if not told.get("refused") or trained >= said:
+        return Check("server", fact)
+    problem = Problem(
+        "refused",
+        f"The server refused this site at {said}: {words}",
+        "Mend what it names; the site is asked again every half minute as long as a run goes on.",
+        lasting=True,
+    )
+    return Check("server", fact, problem)
 
 
 def check_device(name: str) -> Check:

@@ -59,7 +59,7 @@ def deploy_local(
             flower.start_superlink()
             port = route(flower.fleet_port)
             for index in range(settings.clients):
-                flower.start_site(index, settings.clients, port, stock=stock)
+                flower.start_site(index, settings.clients, port, stock=stock, options=_trust(settings))
             show(f"{settings.clients} sites, over gRPC to the SuperLink's fleet port 127.0.0.1:{flower.fleet_port}")
             run_id = flower.submit(folder / "pfedgp")
             for line in flower.follow(run_id):
@@ -68,6 +68,14 @@ def deploy_local(
             if status != "finished:completed":
                 raise RunFailedError(_reason(flower, out, status, details))
     return read_object(out / "summary.json")
+
+
+def _trust(settings: Settings) -> list[str]:
+    """The options by which the sites take from this run what they would take from no server: its code and its data."""
+    options = ["--data-root", settings.data_root] if settings.data_root else []
+    for kind, name in (("method", settings.method), ("network", settings.network)):
+        options += [f"--allow-{kind}", name] if ":" in name else []
+    return options
 
 
 def _reason(flower: LocalFlower, out: Path, status: str, details: str) -> str:

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -119,7 +119,9 @@ class LocalFlower:
             *("--superexec-auth-secret-file", str(secret)),
         )
 
-    def start_site(self, index: int, sites: int, fleet_port: int | None = None, *, stock: bool = False) -> None:
+    def start_site(
+        self, index: int, sites: int, fleet_port: int | None = None, *, stock: bool = False, options: Sequence[str] = ()
+    ) -> None:
         """Start one site's client, which has a part of the simulated data set.
 
         Parameters
@@ -130,6 +132,8 @@ class LocalFlower:
             Leads it through another port than the SuperLink's own.
         stock : bool
             Let it run Flower's own SuperNode, unchanged.
+        options : sequence of str
+            More options of ``pfedgp client``.
         """
         name = f"site-{index}"
         self._start(
@@ -137,7 +141,7 @@ class LocalFlower:
             *(sys.executable, "-P", "-m", "pfedgp", "client", "--insecure"),
             *("--superlink", f"127.0.0.1:{fleet_port or self.fleet_port}"),
             *("--partition-id", str(index), "--num-partitions", str(sites)),
-            *("--state", str(self.folder / name), *(["--stock"] if stock else [])),
+            *("--state", str(self.folder / name), *(["--stock"] if stock else []), *options),
         )
 
     def submit(self, app: Path) -> str:

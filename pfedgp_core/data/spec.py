@@ -36,6 +36,7 @@ CLASS_NAME_LIMIT = 200  # characters
 CLASSES_OF_A_SITE = 1_000  # which one site may bring, unless the setting class-names has them
 
 LARGEST_INPUT = 1e30  # beyond it float32 has no room for differences and quotients
+SPEC_LIMIT = 64 * 1024 * 1024  # characters of a description
 LARGEST_SHAPE = 10**8  # values of one input
 
 
@@ -71,9 +72,11 @@ class DataSpec:
         DataError
             It is something else.
         """
+        if len(written) > SPEC_LIMIT:
+            raise DataError("description of the federation's data of implausible length")
         try:
             fields = parse_object(written)
-            return cls(
+            spec = cls(
                 tuple(text(name) for name in fields["class_names"]),
                 tuple(count(size) for size in fields["input_shape"]),
                 tuple(finite(x) for x in fields["mean"]),
@@ -81,6 +84,11 @@ class DataSpec:
             )
         except MALFORMED as error:
             raise DataError(f"malformed description of the federation's data ({type(error).__name__})") from None
+        if not 1 <= len(spec.input_shape) <= 3 or not 0 < math.prod(spec.input_shape) <= LARGEST_SHAPE:
+            raise DataError("description of the federation's data with an implausible shape of an input")
+        if not len(spec.mean) == len(spec.std) in (0, spec.input_shape[0]) or any(x <= 0 for x in spec.std):
+            raise DataError("description of the federation's data with moments that fit no input")
+        return spec
 
 
 def pooled_moments(

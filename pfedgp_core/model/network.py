@@ -15,7 +15,7 @@ from pfedgp_core.errors import ConfigError
 from pfedgp_core.registry import NETWORKS
 from pfedgp_core.words import shape_text
 
-__all__ = ["Builder", "build_network", "feature_width"]
+__all__ = ["Builder", "auto_network", "build_network", "feature_width"]
 
 Builder = Callable[[tuple[int, ...], int], nn.Module]
 """Maps (input_shape, feature_dim) to a module that maps [N, *input_shape] to features [N, d]."""
@@ -106,14 +106,26 @@ def feature_width(network: nn.Module, input_shape: tuple[int, ...]) -> int:
     return features.shape[1]
 
 
+def auto_network(name: str, input_shape: tuple[int, ...]) -> str:
+    """The name of the network that ``auto`` stands for, which is lenet for images and mlp for vectors; others stay.
+
+    Raises
+    ------
+    ConfigError
+        The inputs are neither.
+    """
+    if name != "auto":
+        return name
+    if len(input_shape) not in (1, 3):
+        raise ConfigError(
+            f"network = 'auto' takes images and vectors, but inputs have shape {shape_text(input_shape)}; "
+            "set network='mlp'."
+        )
+    return "lenet" if len(input_shape) == 3 else "mlp"
+
+
 def _find(name: str, input_shape: tuple[int, ...]) -> Builder:
-    if name == "auto":
-        if len(input_shape) not in (1, 3):
-            raise ConfigError(
-                f"network = 'auto' takes images and vectors, but inputs have shape {shape_text(input_shape)}; "
-                "set network='mlp'."
-            )
-        name = "lenet" if len(input_shape) == 3 else "mlp"
+    name = auto_network(name, input_shape)
     if name in NETWORKS:
         # Loaded where a failure is explained: torchvision may be missing.
         return lambda shape, width: NETWORKS[name].load()(shape, width)  # noqa: PLW0108

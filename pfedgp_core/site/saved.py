@@ -37,6 +37,8 @@ from pfedgp_core.files.regular import MalformedError, one_line, read_regular
 from pfedgp_core.files.state import kept
 from pfedgp_core.files.tensors import parse_tensors
 from pfedgp_core.kernels.make import make_kernel
+from pfedgp_core.memory import MemoryLimit, require_memory
+from pfedgp_core.model.needs import Workload, client_needs
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.site.description import check_parts
 from pfedgp_core.site.samples import SiteSamples
@@ -83,8 +85,18 @@ class SavedSite:
 
     @classmethod
     def fit(cls, name: str, model: TrainedModel, samples: SiteSamples, columns: tuple[str, ...] = ()) -> "SavedSite":
-        """Build the tree and draw omega at every node; decided by model, samples and the run's seed alone."""
+        """Build the tree and draw omega at every node; decided by model, samples and the run's seed alone.
+
+        Raises
+        ------
+        MemoryLimitError
+            The classifier is too large for this machine.
+        """
         state, settings = model.state, model.settings
+        work = Workload(len(samples), len(samples.counts(model.class_names)))
+        require_memory(
+            client_needs(settings, model.input_shape, len(model.class_names), work), MemoryLimit.of_machine()
+        )
         stream = Stream(settings.seed, "site")
         classifier = PersonalClassifier(settings, stream, state.inducing, state.kernel(settings))
         classifier.fit(torch.from_numpy(samples.features), torch.from_numpy(samples.labels))
@@ -155,15 +167,21 @@ class SavedSite:
         write_folder(Path(path), {TENSORS: content, DESCRIPTION: text.encode()}, replace)
 
     @classmethod
-    def load(cls, path: str | Path) -> "SavedSite":
+    def load(cls, path: str | Path, allowed: tuple[str, ...] = ()) -> "SavedSite":
         """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+        allowed : tuple of str
+            Import paths that the caller lets the site's model name as its network.
 
         Raises
         ------
         ArtefactError
             There is no such site, it is damaged or was changed, or it is of a later version.
         ConfigError
-            This installation lacks a setting or network of the model.
+            This installation lacks a setting or network of the model, or the network is code that is not allowed.
         """
         path = Path(path).expanduser()
         recover_folder(path)
@@ -173,7 +191,7 @@ class SavedSite:
         if hashlib.sha256(content).hexdigest() != description.get("tensors_sha256"):
             raise _damaged(path, f"{TENSORS} is not the file that {DESCRIPTION} was written with")
         try:
-            return cls._from_parts(description, parse_tensors(content))
+            return cls._from_parts(description, parse_tensors(content), allowed)
         except ConfigError:
             raise  # a setting or network that this installation does not know, which the text names
         except (PFedGPError, RuntimeError, *MALFORMED) as error:
@@ -208,7 +226,9 @@ class SavedSite:
         }
 
     @classmethod
-    def _from_parts(cls, about: dict[str, Any], tensors: dict[str, np.ndarray]) -> "SavedSite":
+    def _from_parts(
+        cls, about: dict[str, Any], tensors: dict[str, np.ndarray], allowed: tuple[str, ...]
+    ) -> "SavedSite":
         check_parts(about, tensors)
         model = TrainedModel(
             tensors["shared"],
@@ -219,6 +239,7 @@ class SavedSite:
             tensors["std"],
             tuple(about.get("participants", ())),
             about.get("temperature", 1.0),  # sites of former versions have none
+            allowed,
         )
         samples = SiteSamples(tensors["features"], tensors["labels"], tensors["digests"])
         for what, found, noted in (("model", model, about["model_sha256"]), ("data", samples, about["data_sha256"])):

@@ -14,8 +14,11 @@ from pfedgp_core.checks import MALFORMED, count, text
 from pfedgp_core.config import Settings
 from pfedgp_core.data.datasets import Split, load_dataset, normalised
 from pfedgp_core.errors import ArtefactError, ConfigError, PFedGPError
+from pfedgp_core.foreign_code import refuse_foreign_code
+from pfedgp_core.memory import MemoryLimit, require_memory
 from pfedgp_core.metrics.calibration import TEMPERATURE_LIMITS, is_temperature
 from pfedgp_core.model.features import compute_features
+from pfedgp_core.model.needs import model_needs
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.registry import TASKS
 from pfedgp_core.words import cut
@@ -42,6 +45,8 @@ class TrainedModel:
         Clients whose data trained or selected the model.
     temperature : float
         Chosen on the federation's validation data by ``calibration.prudent_temperature``; 1 where none was.
+    allowed : tuple of str
+        Import paths that the operator of this machine lets the model name as its network.
 
     Raises
     ------
@@ -59,6 +64,7 @@ class TrainedModel:
     std: np.ndarray
     participants: tuple[str, ...] = ()
     temperature: float = 1.0
+    allowed: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not TASKS[self.settings.task].classes:
@@ -74,7 +80,9 @@ class TrainedModel:
             )
 
     @classmethod
-    def from_artefact(cls, vector: np.ndarray, meta: Mapping[str, Any]) -> "TrainedModel":
+    def from_artefact(
+        cls, vector: np.ndarray, meta: Mapping[str, Any], allowed: tuple[str, ...] = ()
+    ) -> "TrainedModel":
         """The model of a run, from what ``server.run.model_file.load_model`` returns.
 
         Models that do not carry their normalisation take it from the data set that their settings name; those without
@@ -104,7 +112,7 @@ class TrainedModel:
             raise ArtefactError(
                 f"The model's normalisation does not fit its inputs of shape {shape}: give a model of another run."
             )
-        return cls(vector, settings, names, shape, mean, std, participants, meta.get("temperature", 1.0))
+        return cls(vector, settings, names, shape, mean, std, participants, meta.get("temperature", 1.0), allowed)
 
     @cached_property
     def sha256(self) -> str:
@@ -119,7 +127,12 @@ class TrainedModel:
         ------
         DataError
             The vector does not fit the settings.
+        ConfigError
+            The network is code that the operator has not allowed, cannot be built, or is too large for this machine.
         """
+        refuse_foreign_code({"network": self.settings.network}, self.allowed, "The model", "give --allow-{kind} {name}")
+        needs = model_needs(self.settings, self.input_shape, len(self.class_names), copies=2)
+        require_memory(needs, MemoryLimit.of_machine())
         state = SharedState.initial(self.settings, self.input_shape, len(self.class_names))
         state.load_vector(self.vector)
         return state.requires_grad_(False).eval()
@@ -151,7 +164,7 @@ class TrainedModel:
 
 def _of_data_set(settings: Settings, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     try:
-        dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
+        dataset = load_dataset(settings.dataset, seed=settings.seed)  # not from a folder that another machine names
     except PFedGPError as error:
         raise ArtefactError(
             f"The model does not hold the normalisation of its inputs, and that of its data set {settings.dataset!r} "

@@ -19,10 +19,12 @@ __all__ = [
     "METRICS",
     "MODEL",
     "MODEL_HASH",
+    "NOTICE",
     "OK",
     "ONBOARD",
     "ONBOARDED",
     "PERSONAL",
+    "REFUSED",
     "ROUND",
     "RUN",
     "SETTINGS",
@@ -33,6 +35,7 @@ __all__ = [
     "STATUS",
     "STATUSES",
     "TRAIN",
+    "WORDS",
     "Fields",
 ]
 
@@ -44,7 +47,9 @@ SETTINGS, ROUND, SPLIT, SPEC = "settings", "round", "split", "spec"  # config of
 RUN, ACCEPTED, BEST = "run", "accepted", "best"
 CLIENT, STATUS = "client", "status"  # config of a reply
 MODEL, MODEL_HASH, ONBOARDED = "model", "model_sha256", "onboarded"  # config of a publication and of its reply
+WORDS, REFUSED = "words", "refused"  # config of a notice
 HELLO, TRAIN, EVALUATE, ONBOARD = "query.hello", "train", "evaluate", "query.onboard"  # kinds of message
+NOTICE = "query.notice"  # the same, which wants no answer
 SPLITS = ("validation", "test")
 OK, PERSONAL = "ok", "personal"
 STATUSES = {  # the outcome of a local update, and its text in the log

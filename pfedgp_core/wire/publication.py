@@ -20,7 +20,16 @@ from pfedgp_core.names import NAME_LIMIT, name_fault
 from pfedgp_core.site.trained_model import TrainedModel
 from pfedgp_core.wire.names import MODEL, MODEL_HASH, ONBOARDED, Fields
 
-__all__ = ["CREATED", "OUTCOMES", "REFRESHED", "UNCHANGED", "OnboardReply", "publication", "published_model"]
+__all__ = [
+    "CREATED",
+    "OUTCOMES",
+    "REFRESHED",
+    "UNCHANGED",
+    "OnboardReply",
+    "description_hash",
+    "publication",
+    "published_model",
+]
 
 CREATED, REFRESHED, UNCHANGED = "created", "refreshed", "unchanged"
 OUTCOMES = (CREATED, REFRESHED, UNCHANGED)  # what was done to the site's folder
@@ -49,27 +58,29 @@ def publication(model: TrainedModel) -> Fields:
             "temperature": model.temperature,
         }
     )
-    return {MODEL: text, MODEL_HASH: _hash(text, model.vector)}
+    return {MODEL: text, MODEL_HASH: description_hash(text, model.vector)}
 
 
 def published_model(fields: Mapping[str, Any], vector: np.ndarray | None) -> TrainedModel:
-    """Read and check what `publication` described.
+    """Read and check what `publication` described. Nothing that the server names is imported, opened or built.
 
     Raises
     ------
     AlteredModelError
         The vector or the description is not what the server hashed.
     ArtefactError, ConfigError, DataError
-        The description lacks something, or does not fit the vector or this version.
+        The description lacks something, or does not fit this version. Whether the vector fits shows when the model's
+        ``state`` is made.
     """
     text, noted = fields.get(MODEL), fields.get(MODEL_HASH)
     if not isinstance(text, str) or not isinstance(noted, str) or vector is None:
         raise DataError("The server's request carries no model: run the same pfedgp version on both sides.")
-    if _hash(text, vector) != noted:
+    if description_hash(text, vector) != noted:
         raise AlteredModelError("The published model changed on its way: its hash differs; publish it again.")
-    model = TrainedModel.from_artefact(vector, _description(text))
-    _ = model.state  # refuses a vector of another length, or one that is not finite
-    return model
+    about = _description(text)
+    if "normalisation" not in about:  # no data set that the server names stands in
+        raise DataError("The published model lacks its normalisation: run the same pfedgp version on both sides.")
+    return TrainedModel.from_artefact(vector, about)
 
 
 @dataclass(frozen=True)
@@ -144,7 +155,7 @@ def _description(text: str) -> dict[str, Any]:
         raise DataError(f"The published model's description cannot be read ({error}): publish it again.") from error
 
 
-def _hash(text: str, vector: np.ndarray) -> str:
+def description_hash(text: str, vector: np.ndarray) -> str:
     """Hash of description and vector, hex."""
     digest = hashlib.sha256(text.encode() + b"\0")
     digest.update(str(vector.dtype).encode() + np.ascontiguousarray(vector).tobytes())

@@ -10,6 +10,7 @@ from flwr.app import ConfigRecord, Message
 from flwr.serverapp import Grid
 
 from pfedgp_core.wire.names import HELLO
+from server.clients.notices import Notices
 from server.flower.messages import push, request
 
 __all__ = ["Greetings"]
@@ -30,10 +31,13 @@ class Greetings:
         Greetings that may be under way at a time; None stands for any number.
     refused : dict of int to str
         Nodes that cannot take part as they are, and why.
+    notices : Notices
+        Takes for each node what the log says about it.
     """
 
     window: int | None = None
     refused: dict[int, str] = field(default_factory=dict)
+    notices: Notices = field(default_factory=Notices)
     _sent: dict[str, tuple[int, float]] = field(default_factory=dict)  # message id -> node id, until when it counts
     _again: dict[int, float] = field(default_factory=dict)  # node id -> before which time not to greet it again
     _told: dict[int, str] = field(default_factory=dict)  # node id -> what the log last said about it
@@ -57,6 +61,7 @@ class Greetings:
         if self._told.get(node) != sentence:
             logger.warning("%s", sentence)
             self._told[node] = sentence
+            self.notices.tell(node, sentence, refused=node in self.refused)
 
     def put_off_longer(self, node: int, sentence: str, seconds: float) -> None:
         """As `put_off`, twice as long with each time: an answer that never becomes whole costs everybody its wait."""

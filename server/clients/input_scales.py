@@ -9,6 +9,7 @@ import numpy as np
 
 from pfedgp_core.data.spec import LARGEST_INPUT, DataSpec
 from pfedgp_core.wire.hello import Hello
+from pfedgp_core.wire.notice import column_text
 
 __all__ = ["HOPELESS_SCALE", "impossible_moments", "off_scale", "on_another_scale", "two_scales"]
 
@@ -30,8 +31,8 @@ def impossible_moments(hello: Hello) -> str:
         i for i, both in enumerate(zip(hello.mean, hello.std, strict=True)) if _largest(both) > LARGEST_INPUT
     ]:
         return (
-            f"{hello.name} has values beyond {LARGEST_INPUT:g} in feature {large[0]}: rescale it, or remove codes for "
-            "missing values."
+            f"{hello.name} has values beyond {LARGEST_INPUT:g} in {column_text(large[0])}: rescale it, or remove codes "
+            "for missing values."
         )
     return ""
 
@@ -62,8 +63,8 @@ def on_another_scale(hellos: Sequence[Hello]) -> dict[str, str]:
     far &= usual > SMALLEST_SPREAD * np.abs(centre)
     return {
         hello.name: (
-            f"{hello.name}'s inputs are on another scale than the other sites': feature {f} has mean {mean[f]:g} and "
-            f"deviation {std[f]:g} there, {centre[f]:g} and {usual[f]:g} usually; check the units."
+            f"{hello.name}'s inputs are on another scale than the other sites': {column_text(f)} has mean {mean[f]:g} "
+            f"and deviation {std[f]:g} there, {centre[f]:g} and {usual[f]:g} usually; check the units."
         )
         for hello, mean, std, there in zip(holders, means, stds, far, strict=True)
         if there.any()
@@ -89,7 +90,7 @@ def off_scale(hello: Hello, spec: DataSpec, times: float = OTHER_SCALE) -> str:
         return ""
     f = int(np.argmax(far))
     return (
-        f"{hello.name}'s inputs are on another scale than the federation's: feature {f} has mean {mean[f]:g} and "
+        f"{hello.name}'s inputs are on another scale than the federation's: {column_text(f)} has mean {mean[f]:g} and "
         f"deviation {std[f]:g} there, {centre[f]:g} and {usual[f]:g} in the federation; check the units."
     )
 
@@ -109,7 +110,7 @@ def two_scales(hellos: Sequence[Hello]) -> str:
         f"{hello.name} (mean {mean[f]:g}, deviation {std[f]:g})"
         for hello, mean, std in zip(holders, means, stds, strict=True)
     )
-    return f"feature {f} is on different scales at {told}: check the units of both sites"
+    return f"{column_text(f)} is on different scales at {told}: check the units of both sites"
 
 
 def _holders(hellos: Sequence[Hello]) -> list[Hello]:

@@ -205,6 +205,12 @@ class Roster:
         for node, message in self._greetings.answers(grid):
             if self._keys.knows(node):  # else it has left again
                 self._take_in(node, message)
+        self._greetings.notices.send(grid, self.connected)
+
+    def tell(self, name: str, words: str) -> None:
+        """Let a client with data of its own read what the server says of its reply."""
+        if (client := self.clients.get(name)) and client.node_id != NOWHERE and self.own_data:
+            self._greetings.notices.tell(client.node_id, words, refused=False)
 
     def _connected(self) -> list[Client]:
         here = self.connected - set(self.refusals)

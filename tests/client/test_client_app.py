@@ -113,6 +113,18 @@ def test_without_a_log_file_the_traceback_goes_to_standard_error(
     assert "Traceback" in capsys.readouterr().err
 
 
+def test_a_text_of_the_server_fills_no_log(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    monkeypatch.setattr(logging.getLogger("pfedgp.client"), "handlers", [])
+    monkeypatch.setenv("PFEDGP_CLIENT_LOG", str(tmp_path / "clients.log"))
+    for text in ("x" * 900_000 + "\x1b[2J", "\n" * 400_000):
+        assert ask("train", settings=SMALL.to_run_config() | {"network": text}).has_error()
+        assert ask("evaluate", split=text).has_error()
+        assert ask("query.hello", settings=SMALL.to_run_config() | {text: 1}).has_error()
+    written = (tmp_path / "clients.log").read_text()
+    assert len(written) < 200_000
+    assert "\x1b" not in written
+
+
 def test_a_site_without_data_is_told_what_to_pass() -> None:
     with pytest.raises(DataError, match="partition-id=0 num-partitions=2"):
         load_site(SMALL, {})

@@ -17,7 +17,7 @@ from pfedgp_core.site.saved import TENSORS, SavedSite
 from pfedgp_core.site.trained_model import TrainedModel
 from pfedgp_core.wire.names import CONFIG, MODEL, MODEL_HASH, ONBOARD, ONBOARDED
 from pfedgp_core.wire.publication import OnboardReply, publication, published_model
-from pfedgp_core.wire.publication import _hash as hash_of
+from pfedgp_core.wire.publication import description_hash as hash_of
 from server import publish
 from server.flower.messages import Packed, request
 from server.publish import take_publish, waiting_settings

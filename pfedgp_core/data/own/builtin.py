@@ -4,12 +4,15 @@ from pfedgp_core.data.datasets import load_dataset
 from pfedgp_core.data.own.image_folder import fit_arrays
 from pfedgp_core.data.own.samples import Findings, Samples, Wanted, input_digests
 from pfedgp_core.errors import ConfigError, DataError
+from pfedgp_core.memory import MemoryLimit
 from pfedgp_core.registry import DATASETS, entry
 
 __all__ = ["builtin_samples"]
 
 
-def builtin_samples(name: str, root: str = "", input_shape: tuple[int, ...] | None = None) -> dict[str, Samples]:
+def builtin_samples(
+    name: str, root: str = "", input_shape: tuple[int, ...] | None = None, memory: MemoryLimit | None = None
+) -> dict[str, Samples]:
     """The parts of a built-in data set, as if they were a site's own.
 
     Parameters
@@ -20,6 +23,8 @@ def builtin_samples(name: str, root: str = "", input_shape: tuple[int, ...] | No
         Folder of a data set that has files.
     input_shape : tuple of int, optional
         Shape to which images are resized.
+    memory : MemoryLimit, optional
+        How much they may take then.
 
     Raises
     ------
@@ -37,7 +42,11 @@ def builtin_samples(name: str, root: str = "", input_shape: tuple[int, ...] | No
         labels = [names[label] for label in split.labels.tolist()] if names else map(repr, split.labels.tolist())
         findings = Findings()
         images = split.inputs.ndim == 4
-        inputs = fit_arrays(split.inputs, Wanted(input_shape, resize=True), findings) if images else split.inputs
+        inputs = (
+            fit_arrays(split.inputs, Wanted(input_shape, resize=True, memory=memory), findings)
+            if images
+            else split.inputs
+        )
         if inputs is None:
             raise DataError(findings.problems[0])
         ids = tuple(str(i + 1) for i in range(len(split)))

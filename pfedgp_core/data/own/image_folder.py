@@ -57,6 +57,7 @@ def load_image_folder(folder: Path, wanted: Wanted, findings: Findings) -> Sampl
             "that shape, or another model."
         )
         return None
+    wanted.require_memory(len(files))
     size = None if wanted.input_shape is None else wanted.input_shape[1:]
     arrays, kept, digests, unreadable = [], [], [], []
     sizes: Counter[tuple[int, int]] = Counter()
@@ -126,6 +127,7 @@ def fit_arrays(images: np.ndarray, wanted: Wanted, findings: Findings) -> np.nda
     if images.shape[2:] != shape[1:] and not wanted.resize:
         _check_sizes(Counter({(images.shape[2], images.shape[3]): len(images)}), shape[1:], wanted, findings)
         return None
+    wanted.require_memory(len(images))
     from PIL import Image
 
     def fitted(image: np.ndarray) -> np.ndarray:

@@ -24,6 +24,7 @@ from pfedgp_core.data.own.samples import Findings, Samples, Wanted
 from pfedgp_core.data.own.tables import load_csv, load_parquet
 from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.files.regular import reachable
+from pfedgp_core.memory import MemoryLimit
 from pfedgp_core.registry import DATASETS
 from pfedgp_core.words import shape_text
 
@@ -62,6 +63,7 @@ def read_samples(
     label_column: str = "label",
     labelled: bool = True,
     split: str | None = None,
+    memory: MemoryLimit | None = None,
 ) -> Samples:
     """Read all samples of a path.
 
@@ -78,11 +80,15 @@ def read_samples(
         Whether samples without a class are refused. With False, labels are read where there are some.
     split : {"train", "validation", "test"}, optional
         Which part of a folder with splits; such a folder is refused without it. Other data have no parts.
+    memory : MemoryLimit, optional
+        How much resized images may take; default: most of the machine's memory.
 
     Raises
     ------
     DataError
         There are no such data, or something is wrong with them; the text names the first problem.
+    MemoryLimitError
+        Resized images would take too much.
     """
     path = Path(path).expanduser()
     parts = split_paths(path)
@@ -91,7 +97,7 @@ def read_samples(
             raise DataError(f"{path} has the splits {', '.join(parts)}: give one of them, such as {parts['train']}.")
         path = parts[split]
     findings = Findings()
-    samples = _read(path, Wanted(input_shape, resize, label_column, labelled), findings)
+    samples = _read(path, Wanted(input_shape, resize, label_column, labelled, memory), findings)
     if samples is not None and input_shape is not None and samples.inputs.shape[1:] != input_shape:
         findings.problem(
             f"The samples have shape {shape_text(samples.inputs.shape[1:])}, and the model takes inputs of shape "
@@ -112,10 +118,11 @@ def read_splits(
     input_shape: tuple[int, ...] | None = None,
     resize: bool = False,
     label_column: str = "label",
+    memory: MemoryLimit | None = None,
 ) -> dict[str, Samples]:
     """Read each split of a folder with splits; other data are all ``train``. See `read_samples`."""
     return {
-        split: read_samples(part, input_shape=input_shape, resize=resize, label_column=label_column)
+        split: read_samples(part, input_shape=input_shape, resize=resize, label_column=label_column, memory=memory)
         for split, part in (split_paths(Path(path).expanduser()) or {"train": Path(path)}).items()
     }
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from pfedgp_core.memory import MemoryLimit, inputs_need, require_memory
+
 __all__ = ["Findings", "Samples", "Wanted", "input_digests", "label_texts"]
 
 
@@ -26,12 +28,20 @@ class Wanted:
         Column of a table that holds the class.
     labelled : bool
         Whether samples without a class are a problem.
+    memory : MemoryLimit, optional
+        How much resized images may take; default: most of the machine's memory.
     """
 
     input_shape: tuple[int, ...] | None = None
     resize: bool = False
     label_column: str = "label"
     labelled: bool = True
+    memory: MemoryLimit | None = None
+
+    def require_memory(self, samples: int) -> None:
+        """Make sure that so many samples, resized to the wanted shape, keep to the limit; raises MemoryLimitError."""
+        if self.resize and self.input_shape is not None:
+            require_memory([inputs_need(samples, self.input_shape)], self.memory or MemoryLimit.of_machine())
 
 
 @dataclass(frozen=True)

@@ -37,3 +37,13 @@ def test_a_server_that_does_not_run_is_told_from_one_that_does_not_answer(
     with state.locked():
         assert main(["status", "--state", str(state.path)]) == 1
     assert "127.0.0.1:1 does not answer" in capsys.readouterr().err
+
+
+def test_the_state_folder_of_a_site_tells_of_the_site(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "client.json").write_text(json.dumps({"supervisor": 77, "connected": False}))
+    told = {"run": "12", "time": "2026-01-01T10:00:00Z", "refused": True, "words": "refused: check the units"}
+    (tmp_path / "notice.json").write_text(json.dumps(told))
+    assert main(["status", "--state", str(tmp_path)]) == 0
+    assert "refused: check the units" in capsys.readouterr().out
+    assert main(["status", "--json", "--state", str(tmp_path)]) == 0
+    assert "refused: check the units" in json.loads(capsys.readouterr().out)["server"]

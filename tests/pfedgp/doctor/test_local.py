@@ -73,3 +73,19 @@ def test_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     assert local.check_versions("elsewhere").status == "ok"
     monkeypatch.setattr(local, "software_versions", lambda: {"flwr": "1.42.0"})
     assert local.check_versions("elsewhere").status == "warning"
+
+
+def test_the_servers_last_words(tmp_path: Path) -> None:
+    told = {"run": "12", "time": "2026-01-01T10:00:00Z", "refused": True, "words": "refused: check\x1b the units"}
+    (tmp_path / "notice.json").write_text(json.dumps(told))
+    server = list(local.check_client(tmp_path))[-1]
+    assert (server.topic, server.status) == ("server", "problem")
+    assert r"refused this site at 2026-01-01T10:00:00Z: refused: check\x1b the units" in server.line
+
+    for later, refused, status in (("11", True, "ok"), ("09", True, "problem"), ("09", False, "ok")):
+        progress = {"run": "12", "round": 7, "status": "ok", "time": f"2026-01-01T{later}:00:00Z"}
+        (tmp_path / "progress.json").write_text(json.dumps(progress))
+        (tmp_path / "notice.json").write_text(json.dumps(told | {"refused": refused}))
+        server = list(local.check_client(tmp_path))[-1]
+        assert server.status == status
+        assert "the units" in server.line

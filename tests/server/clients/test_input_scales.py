@@ -43,8 +43,10 @@ def test_images_have_moments_of_values_between_0_and_1(moments: dict, reason: st
 
 
 def test_vectors_beyond_the_range_of_differences_are_refused() -> None:
-    assert "w has values beyond 1e+30 in feature 1" in misfit(hello("w", (0.0, 3e38), (1.0, 1.0)), OWN, None)
-    assert "in feature 0" in misfit(hello("w", (0.0, 0.0), (1e31, 1.0)), OWN, None)
+    assert "w has values beyond 1e+30 in column 2 of the table" in misfit(
+        hello("w", (0.0, 3e38), (1.0, 1.0)), OWN, None
+    )
+    assert "in column 1 of the table" in misfit(hello("w", (0.0, 0.0), (1e31, 1.0)), OWN, None)
     assert not misfit(hello("w", (0.0, 1e9), (1.0, 1e8)), OWN, None)
 
 
@@ -53,11 +55,13 @@ def test_a_site_that_comes_later_is_held_against_the_federations_normalisation()
         [hello("a", (1.0, 20.0, 7.0), (1.0, 5.0, 0.0)), hello("b", (2.0, 25.0, 7.0), (1.2, 4.0, 0.0))], OWN
     )
     reason = off_scale(hello("late", (1.0, 20000.0, 7.0), (1.0, 5.0, 0.0)), spec)
-    assert reason.startswith("late's inputs are on another scale than the federation's: feature 1 has mean 20000")
+    assert reason.startswith(
+        "late's inputs are on another scale than the federation's: column 2 of the table has mean 20000"
+    )
     # A thousand deviations may be an honest rare value, which is worth a warning; a million are not.
     assert not misfit(hello("late", (1.0, 20000.0, 7.0), (1.0, 5.0, 0.0)), OWN, spec)
-    assert "feature 1" in misfit(hello("late", (1.0, 2e7, 7.0), (1.0, 5.0, 0.0)), OWN, spec)
-    assert "feature 0" in off_scale(hello("late", (1.0, 20.0, 7.0), (1e6, 5.0, 0.0)), spec)
+    assert "column 2 of the table" in misfit(hello("late", (1.0, 2e7, 7.0), (1.0, 5.0, 0.0)), OWN, spec)
+    assert "column 1 of the table" in off_scale(hello("late", (1.0, 20.0, 7.0), (1e6, 5.0, 0.0)), spec)
     for mean, std in [((300.0, 20.0, 7.0), (1.0, 500.0, 0.0)), ((1.0, 20.0, 9.0), (1.0, 5.0, 3.0))]:
         assert not off_scale(hello("late", mean, std), spec)
     assert not off_scale(hello("late", (1.0, 20000.0, 7.0), (1.0, 5.0, 0.0), n_train=0), spec)
@@ -67,7 +71,7 @@ def test_a_site_in_other_units_than_two_others_is_named() -> None:
     sites = [hello("a", (1.0, 20.0), (1.0, 5.0)), hello("b", (1.5, 25.0), (1.2, 4.0))]
     assert list(on_another_scale([*sites, hello("c", (1.0, 20000.0), (1.0, 5.0))])) == ["c"]
     reason = on_another_scale([*sites, hello("c", (1.0, 20.0), (1.0, 5e9))])["c"]
-    assert "feature 1" in reason
+    assert "column 2 of the table" in reason
     assert "check the units" in reason
     # Site effects, features that are constant at most sites, and a constant feature are no other units.
     assert not on_another_scale([*sites, hello("c", (300.0, 20.0), (1.0, 500.0))])
@@ -78,7 +82,7 @@ def test_a_site_in_other_units_than_two_others_is_named() -> None:
 
 def test_two_sites_on_two_scales_are_both_named() -> None:
     doubt = two_scales([hello("a", (1.0, 2.0), (1.0, 1.0)), hello("b", (1.0, 9000.0), (1.0, 1.0))])
-    assert "feature 1" in doubt
+    assert "column 2 of the table" in doubt
     assert " a (mean 2" in doubt
     assert " b (mean 9000" in doubt
     assert not two_scales([hello("a", (1.0,), (1.0,)), hello("b", (90.0,), (9.0,))])
