@@ -15,7 +15,7 @@ node config        meaning
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -84,7 +84,7 @@ class Source:
     input_shape: tuple[int, ...] | None = None
     regression: bool = False
     resize: bool = True
-    memory: MemoryLimit | None = None
+    memory: MemoryLimit | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, settings: Settings, node_config: Mapping[str, Any]) -> "Source":

@@ -55,17 +55,18 @@ class Greetings:
         self._told.pop(node, None)
         self._failed.pop(node, None)
 
-    def put_off(self, node: int, sentence: str, seconds: float) -> None:
-        """Greet a node again after so many seconds; the log says why, once."""
+    def put_off(self, node: int, sentence: str, seconds: float, *, tell: bool = True) -> None:
+        """Greet a node again after so many seconds; the log says why, once, and a node that answers is told."""
         self._again[node] = time.monotonic() + seconds
         if self._told.get(node) != sentence:
             logger.warning("%s", sentence)
             self._told[node] = sentence
-            self.notices.tell(node, sentence, refused=node in self.refused)
+            if tell:
+                self.notices.tell(node, sentence, refused=node in self.refused)
 
     def put_off_longer(self, node: int, sentence: str, seconds: float) -> None:
         """As `put_off`, twice as long with each time: an answer that never becomes whole costs everybody its wait."""
-        self.put_off(node, sentence, min(seconds * 2 ** min(self._failed[node], 16), LONGEST_PAUSE))
+        self.put_off(node, sentence, min(seconds * 2 ** min(self._failed[node], 16), LONGEST_PAUSE), tell=False)
         self._failed[node] += 1
 
     def refuse(self, node: int, reason: str, sentence: str, seconds: float) -> None:

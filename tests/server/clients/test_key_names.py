@@ -53,7 +53,11 @@ def test_a_site_cannot_take_the_name_of_another_sites_key(
         roster.refresh(grid)
     assert known(roster) == {}
     assert list(roster.refusals) == [thief]
-    assert caplog.text.count("key 'b' calls itself 'a', but that is the name of another site's key") == 1
+    said = [
+        r.getMessage() for r in caplog.records if "key 'b' calls itself 'a', but that is the name of" in r.getMessage()
+    ]
+    assert len(said) == 2  # once on the server's console, and once in the site's own log
+    assert said[1] == f"the server says: {said[0]}"
 
     grid.contexts[owner] = context
     roster.refresh(grid)
