@@ -37,8 +37,6 @@ from pfedgp_core.files.regular import MalformedError, one_line, read_regular
 from pfedgp_core.files.state import kept
 from pfedgp_core.files.tensors import parse_tensors
 from pfedgp_core.kernels.make import make_kernel
-from pfedgp_core.memory import MemoryLimit, require_memory
-from pfedgp_core.model.needs import Workload, client_needs
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.site.description import check_parts
 from pfedgp_core.site.samples import SiteSamples
@@ -85,18 +83,9 @@ class SavedSite:
 
     @classmethod
     def fit(cls, name: str, model: TrainedModel, samples: SiteSamples, columns: tuple[str, ...] = ()) -> "SavedSite":
-        """Build the tree and draw omega at every node; decided by model, samples and the run's seed alone.
-
-        Raises
-        ------
-        MemoryLimitError
-            The classifier is too large for this machine.
-        """
+        """Build the tree and draw omega at every node; decided by model, samples and the run's seed alone."""
         state, settings = model.state, model.settings
-        work = Workload(len(samples), len(samples.counts(model.class_names)))
-        require_memory(
-            client_needs(settings, model.input_shape, len(model.class_names), work), MemoryLimit.of_machine()
-        )
+        model.require_room(len(samples), len(samples.counts(model.class_names)))
         stream = Stream(settings.seed, "site")
         classifier = PersonalClassifier(settings, stream, state.inducing, state.kernel(settings))
         classifier.fit(torch.from_numpy(samples.features), torch.from_numpy(samples.labels))
@@ -168,13 +157,7 @@ class SavedSite:
 
     @classmethod
     def load(cls, path: str | Path, allowed: tuple[str, ...] = ()) -> "SavedSite":
-        """Read what `save` wrote.
-
-        Parameters
-        ----------
-        path : str or Path
-        allowed : tuple of str
-            Import paths that the caller lets the site's model name as its network.
+        """Read what `save` wrote; its model may name a network that is `allowed`, an import path.
 
         Raises
         ------

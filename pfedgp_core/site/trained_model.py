@@ -18,7 +18,7 @@ from pfedgp_core.foreign_code import refuse_foreign_code
 from pfedgp_core.memory import MemoryLimit, require_memory
 from pfedgp_core.metrics.calibration import TEMPERATURE_LIMITS, is_temperature
 from pfedgp_core.model.features import compute_features
-from pfedgp_core.model.needs import model_needs
+from pfedgp_core.model.needs import Workload, client_needs, model_needs
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.registry import TASKS
 from pfedgp_core.words import cut
@@ -136,6 +136,12 @@ class TrainedModel:
         state = SharedState.initial(self.settings, self.input_shape, len(self.class_names))
         state.load_vector(self.vector)
         return state.requires_grad_(False).eval()
+
+    def require_room(self, samples: int, classes: int) -> None:
+        """Make sure that this machine holds a classifier of so many samples and classes; MemoryLimitError where not."""
+        work = Workload(samples, classes)
+        needs = client_needs(self.settings, self.input_shape, len(self.class_names), work)
+        require_memory(needs, MemoryLimit.of_machine())
 
     def features(self, inputs: np.ndarray) -> Tensor:
         """Features of raw inputs, in batches.

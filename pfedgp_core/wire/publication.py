@@ -78,7 +78,7 @@ def published_model(fields: Mapping[str, Any], vector: np.ndarray | None) -> Tra
     if description_hash(text, vector) != noted:
         raise AlteredModelError("The published model changed on its way: its hash differs; publish it again.")
     about = _description(text)
-    if "normalisation" not in about:  # no data set that the server names stands in
+    if about.get("normalisation") is None:  # no data set that the server names stands in
         raise DataError("The published model lacks its normalisation: run the same pfedgp version on both sides.")
     return TrainedModel.from_artefact(vector, about)
 

@@ -118,8 +118,7 @@ class Roster:
 
     def missing(self) -> list[str]:
         """Names of known clients that are not online."""
-        here = {client.name for client in self.online()}
-        return [client.name for client in self.all if client.name not in here]
+        return sorted(self.clients.keys() - {client.name for client in self.online()})
 
     def by_node(self) -> dict[int, Client]:
         """Clients by node id."""
@@ -197,8 +196,7 @@ class Roster:
         self._look(set(grid.get_node_ids()))
         if self._keys.look_up(grid, self.connected):
             self._displace()
-        lifetimes = self._to_greet()
-        by_node = self.by_node()
+        lifetimes, by_node = self._to_greet(), self.by_node()
         for node in self._greetings.send(grid, request_config(self.settings, spec=self._spec), lifetimes):
             if node in by_node:
                 self.answering.greeted(by_node[node].name)
@@ -213,8 +211,7 @@ class Roster:
             self._greetings.notices.tell(client.node_id, words, refused=False)
 
     def _connected(self) -> list[Client]:
-        here = self.connected - set(self.refusals)
-        return [client for client in self.all if client.node_id in here]
+        return [client for client in self.all if client.node_id in self.connected - set(self.refusals)]
 
     def _look(self, online: set[int]) -> None:
         """Note who left; a client that comes back has to present itself."""

@@ -73,7 +73,7 @@ def test_a_published_model_brings_no_code(tmp_path: Path) -> None:
 def test_a_published_model_names_no_data_set_to_read() -> None:
     model = TrainedModel(np.zeros(3, np.float32), SMALL, ("0", "1"), (1, 8, 8), np.zeros(1), np.ones(1))
     about = json.loads(publication(model)[MODEL])
-    del about["normalisation"]
+    about["normalisation"] = None
     text = json.dumps(about)
     with pytest.raises(DataError, match="lacks its normalisation"):
         published_model({MODEL: text, MODEL_HASH: description_hash(text, model.vector)}, model.vector)
