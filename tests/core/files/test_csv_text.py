@@ -2,6 +2,8 @@
 
 import csv
 import io
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -46,3 +48,14 @@ def test_usual_names_are_joined_by_semicolons() -> None:
 def test_a_cell_of_a_thousand_long_class_names_is_read() -> None:
     cell = join_names(f"{'x' * 195}{i:05}" for i in range(1000))
     assert read_csv(csv_text(["classes"], [[cell]])) == [{"classes": cell}]
+
+
+def test_no_other_module_of_the_product_writes_csv() -> None:
+    root = Path(__file__).parents[3]
+    writers = [
+        path.relative_to(root).as_posix()
+        for package in ("client", "pfedgp", "pfedgp_core", "server")
+        for path in (root / package).rglob("*.py")
+        if re.search(r"csv\.(writer|DictWriter)|\.to_csv\(", path.read_text(encoding="utf-8"))
+    ]
+    assert writers == ["pfedgp_core/files/csv_text.py"]

@@ -13,6 +13,8 @@ import pytest
 
 from pfedgp_core.config import GPSettings, Settings
 from pfedgp_core.errors import ArtefactError, NonFiniteError
+from pfedgp_core.files.csv_text import split_names
+from server.report.html.run_files import read_run
 from server.run import files
 from server.run.artefacts import RunFolder
 from server.run.model_file import load_model
@@ -109,6 +111,14 @@ def test_clients_table(folder: RunFolder) -> None:
     assert row["accuracy"] == row["last_trained_round"] == "n/a"
     assert row["n_test"] == "0"
     assert float(row["brier"]) == 0.5
+
+
+def test_a_formula_as_a_name_and_a_separator_in_a_class_read_back_as_they_were(folder: RunFolder) -> None:
+    folder.write_clients([{**ROW, "name": "=1+1", "classes": ["a;b", "c"]}])
+    (row,) = read_run(folder.path).clients
+    assert row["name"] == "=1+1"
+    assert split_names(row["classes"]) == ["a;b", "c"]
+    assert "\n'=1+1,a\\;b;c," in (folder.path / "clients.csv").read_text()
 
 
 def test_summary_names_the_origin(folder: RunFolder) -> None:
