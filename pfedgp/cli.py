@@ -6,6 +6,7 @@ its data, 130 stopped with Ctrl-C, 143 with SIGTERM.
 
 import argparse
 import difflib
+import errno
 import importlib
 import os
 import re
@@ -27,6 +28,8 @@ from pfedgp_core.errors import ArtefactError, ConfigError, DamagedStateError, Da
 __all__ = ["main"]
 
 DEBUG = "PFEDGP_DEBUG"
+# What the file system says of a path, whoever gave it, and not of the program.
+OF_PATHS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR)
 
 
 class Verb(NamedTuple):
@@ -183,6 +186,9 @@ def _run(argv: list[str]) -> int:
     except Exception as error:
         if os.environ.get(DEBUG) == "1":
             raise
+        if isinstance(error, OSError) and error.errno in OF_PATHS and error.filename:
+            _say(f"{error.filename} cannot be used ({error.strerror}): check the path and its rights.")
+            return 2
         _say(f"Unexpected {type(error).__name__}: {_one_line(error)} (details in {_write_traceback()}).")
         return 1
 

@@ -8,7 +8,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +69,55 @@ def made_odd(path: Path, kind: str) -> Path:
     else:
         path.symlink_to(path if kind == "loop" else "/dev/zero")
     return path
+
+
+@contextmanager
+def without_rights(*paths: Path) -> Iterator[None]:
+    """Take all rights from paths for a while; root, who needs none, becomes nobody."""
+    modes = [path.stat().st_mode for path in paths]
+    for path in paths:
+        path.chmod(0)
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+        for path, mode in zip(paths, modes, strict=True):
+            path.chmod(mode)
+
+
+def unreadable(folder: Path) -> None:
+    """Give files and folders without rights to commands that would read them."""
+    for parent in (folder, *folder.parents):
+        if parent.stat().st_uid == os.geteuid() and parent.name.startswith(("pytest-", "guarded-", folder.name)):
+            parent.chmod(0o755)  # for nobody to come as far as here
+    table, settings, closed, run = folder / "a.csv", folder / "s.toml", folder / "closed", folder / "run"
+    table.write_text("a,label\n1,x\n2,y\n")
+    settings.write_text("rounds = 0\n")
+    for path in (closed / "cat", run):
+        path.mkdir(parents=True)
+    (run / "config.toml").write_text("rounds = 1\n")
+    commands = [
+        (["check-data", str(table)], 2),
+        (["check-data", str(closed)], 2),
+        (["check-data", str(closed / "a.csv")], 2),
+        (["simulate", "--config", str(settings)], 2),
+        (["report", str(run)], 1),
+        (["resume", str(run)], 1),
+    ]
+    # Loads the modules of the commands, which nobody may not be able to.
+    for command in (*(command for command, _ in commands[:5]), ["resume", str(closed)]):
+        with redirect_stderr(io.StringIO()), redirect_stdout(io.StringIO()):
+            main(command)
+    with without_rights(table, settings, closed, run / "config.toml"):
+        for command, code in commands:
+            ends(command, code, "Permission denied")
+    with without_rights(run):
+        ends(["report", str(run)], 1, "Permission denied")
+        ends(["resume", str(run)], 1, "Permission denied")
 
 
 def member(shape: str, dtype: str = "'<f8'", version: bytes = b"\x01\0", data: bytes = b"") -> bytes:

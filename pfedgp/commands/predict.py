@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from pfedgp.options import add_allow_network
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
+from pfedgp_core.files.state import kept
 
 if TYPE_CHECKING:
     from pfedgp_core.data.own.samples import Samples
@@ -117,7 +118,9 @@ def _check_temperature(temperature: float | None) -> None:
 def _require_site(path: Path) -> None:
     """Say where the site is, if the path is the state folder of ``pfedgp client``."""
     below = path / "site"
-    if not (path / "site.json").is_file() and (below.expanduser() / "site.json").is_file():
+    with kept(path):
+        meant = not (path / "site.json").is_file() and (below.expanduser() / "site.json").is_file()
+    if meant:
         raise ArtefactError(f"{path} is the state folder of a client, and no site: did you mean {below}?")
 
 

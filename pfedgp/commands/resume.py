@@ -6,7 +6,7 @@ from pathlib import Path
 from pfedgp.options import read_workers
 from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
 from server.run.claim import is_claimed
-from server.run.resume import Resumable
+from server.run.resume import Resumable, has_config
 
 __all__ = ["add_arguments", "main"]
 
@@ -29,7 +29,7 @@ def main(args: argparse.Namespace) -> int:
     """Go on with the run; 0 if it completed."""
     args.rounds, path = _rounds(args.rounds), Path(args.run).expanduser().absolute()
     elsewhere = any((args.state, args.control, args.ca))
-    if not (path / "config.toml").is_file() and (elsewhere or _server_was_here()):
+    if not has_config(path) and (elsewhere or _server_was_here()):
         return _deployed(path, args)  # the name or id of a run, or a folder on another host or in a container
     former = Resumable.open(path, args.rounds)
     if is_claimed(path):

@@ -12,7 +12,7 @@ from pathlib import Path
 from harness import REPOSITORY, case, main
 
 from scripts.fuzzing import seeds
-from tests.damaged import DEEP, DIGITS, ODD, SETTINGS, archives, ends, images, made_odd, odd_files, tables
+from tests.damaged import DEEP, DIGITS, ODD, SETTINGS, archives, ends, images, made_odd, odd_files, tables, unreadable
 
 FIELD = Path(
     os.environ.get("PFEDGP_FIELD", REPOSITORY.parent / "shared" / "cases" / "field")
@@ -143,32 +143,9 @@ def _foreign_keys(folder: Path) -> None:
         ends([*site, "--key", str(folder / "key")], 2, "--key .* none that Flower takes")
 
 
-@case("a file that this user may not read ends with the path and its rights")
-def _no_permission(folder: Path) -> str:
-    if os.getuid():
-        return "not tried, as only root can become nobody"
-    folder.chmod(0o755)
-    (folder / "a.csv").write_bytes(seeds.table())
-    (folder / "s.toml").write_text("rounds = 1\n")
-    (folder / "closed").mkdir(mode=0o700)
-    (folder / "closed" / "a.csv").write_bytes(seeds.table())
-    for name in ("a.csv", "s.toml"):
-        (folder / name).chmod(0o600)
-    commands = [["check-data", "a.csv"], ["check-data", "closed"], ["check-data", "closed/a.csv"]]
-    commands += [["simulate", "--config", "s.toml"], ["report", "closed"]]
-    for command in commands:
-        code = (
-            f"import sys; sys.path[:0] = [{str(REPOSITORY)!r}]; from pfedgp.cli import main; sys.exit(main({command}))"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", code], cwd=folder, user="nobody", capture_output=True, text=True, check=False
-        )
-        if "No module named" in done.stderr or "PermissionError: [Errno 13] Permission denied: '/" in done.stderr:
-            return "not tried, as nobody cannot read this installation"
-        assert done.returncode == (1 if command[0] == "report" else 2), done.stderr[-500:]
-        assert "Permission denied" in done.stderr, done.stderr[-500:]
-        assert "Unexpected" not in done.stderr, done.stderr[-500:]
-    return f"{len(commands)} commands"
+@case("a file or folder without rights ends with its name, and 2 for data and 1 for state")
+def _no_rights(folder: Path) -> None:
+    unreadable(folder)
 
 
 @case("inputs from the field never end with a traceback or Unexpected")

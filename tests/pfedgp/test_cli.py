@@ -10,7 +10,14 @@ import pytest
 
 from pfedgp import __version__
 from pfedgp.cli import VERBS, main
-from pfedgp_core.errors import ArtefactError, DataError, NumericalError, RunFailedError
+from pfedgp_core.errors import (
+    ArtefactError,
+    DamagedStateError,
+    DataError,
+    NumericalError,
+    RunFailedError,
+    UnreadableFileError,
+)
 from tests.pfedgp.recorded_runs import Runs, complaint
 
 
@@ -68,6 +75,13 @@ def test_each_help_has_an_example(verb: str, capsys: pytest.CaptureFixture[str])
     ("outcome", "code", "expected"),
     [
         (RunFailedError("No client answered: check them."), 1, "No client answered"),
+        (DamagedStateError("round-000007 is damaged: restore it."), 1, "round-000007 is damaged"),
+        (UnreadableFileError(Path("a.npz"), "it is a pipe"), 2, "a.npz cannot be read (it is a pipe)"),
+        (
+            PermissionError(13, "Permission denied", "/closed"),
+            2,
+            "/closed cannot be used (Permission denied)",
+        ),
         (NumericalError("Lost."), 1, "Lost"),
         (ArtefactError("Cannot write x (No space left on device): make room."), 1, "No space left"),
         (DataError("Damaged: load it again."), 2, "Damaged"),

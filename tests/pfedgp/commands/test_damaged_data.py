@@ -7,7 +7,7 @@ import numpy as np
 import psutil
 import pytest
 
-from tests.damaged import SETTINGS, archives, ends, images, odd_files, tables
+from tests.damaged import SETTINGS, archives, ends, images, odd_files, tables, unreadable
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -65,6 +65,10 @@ def test_parquet_that_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     free = psutil.virtual_memory()._replace(available=10**7)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: free)
     ends(["check-data", str(file)], 2, "of memory are free")
+
+
+def test_files_and_folders_without_rights(tmp_path: Path) -> None:
+    unreadable(tmp_path)
 
 
 def test_good_data_still_pass(tmp_path: Path) -> None:
