@@ -89,6 +89,12 @@ class Settings:
     classes_per_client: int = setting(
         2, "distinct classes that each simulated client holds (k-class); unused in regression", low=1, high=100_000
     )
+    dirichlet_alpha: float = setting(
+        0.1, "dirichlet: how alike clients are; the smaller, the fewer classes make up a client", low=1e-3, high=1e6
+    )
+    dirichlet_floor: int = setting(
+        10, "dirichlet: training samples that every simulated client has at least", low=1, high=1_000_000
+    )
     class_names: str = setting(
         "", "classes of the federation, separated by commas; empty = all that the sites have before round 1"
     )
@@ -124,8 +130,11 @@ class Settings:
         5, "rounds between evaluations on every client's validation data", low=1, high=1_000_000
     )
     min_results: int = setting(1, "good replies that a round needs to change the model", low=1, high=1_000_000)
+    clip_updates: float = setting(
+        2.0, "multiple of the usual update norm to which a longer update is shortened; 0 = never", low=0.0, high=1e12
+    )
     max_update_norm: float = setting(
-        100.0, "multiple of the round's median update norm above which an update is refused", low=1.0, high=1e12
+        20.0, "multiple of the usual update norm above which an update is refused", low=1.0, high=1e12
     )
     max_failed_rounds: int = setting(
         3, "consecutive rounds with too few good replies that end the run", low=1, high=1_000_000

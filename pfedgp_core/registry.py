@@ -260,6 +260,11 @@ PARTITIONS: dict[str, PartitionEntry] = {
         "equal random shares of every class",
         summary="equal shares of every class",
     ),
+    "dirichlet": PartitionEntry(
+        "pfedgp_core.data.partitions.dirichlet:dirichlet",
+        "a mix of classes and a size of its own for each",
+        summary="classes by Dirichlet({dirichlet_alpha:g})",
+    ),
 }
 
 Kind = TypeVar("Kind", bound=Entry)

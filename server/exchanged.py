@@ -34,11 +34,17 @@ class Training:
     replies : Checked
     update_norm : float or None
         Median norm of the usable updates; None where there is none, or where they hold more noise than update.
+    usual_norm : float or None
+        What later rounds are to know of the norms of this one; see `pfedgp_core.learning.influence.Judgement`.
+    clipped : dict
+        Clients whose update was shortened, and its norm in units of the usual one.
     """
 
     asked: list[Asked] = field(default_factory=list)
     replies: Checked[TrainReply] = field(default_factory=Checked)
     update_norm: float | None = None
+    usual_norm: float | None = None
+    clipped: dict[str, float] = field(default_factory=dict)
 
     @property
     def loss(self) -> float | None:

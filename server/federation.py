@@ -220,7 +220,8 @@ class Federation:
     def _recall(self, former: Checkpoint) -> None:
         """Make the run, and its folder, what they were at the checkpoint."""
         done = [*self.recorder.history, *([former.pending] if former.pending else [])]
-        self.strategy.recall(record.get("update_norm") for record in done)
+        # Runs of former versions have the median norm only.
+        self.strategy.influence.recall(record.get("usual_norm", record.get("update_norm")) for record in done)
         self.failures.recall(former.failed_rounds)
         self.recorder.restore(former)
 

@@ -13,7 +13,7 @@ from server.exchanged import Asked, Evaluation, Training
 from server.strategy import WITH_UPDATE
 from server.weights import bounded, weight_notes
 
-__all__ = ["client_rows", "round_record", "summary", "unfinished", "with_evaluation"]
+__all__ = ["client_rows", "clipped_rounds", "round_record", "summary", "unfinished", "with_evaluation"]
 
 Reply = TrainReply | EvaluateReply
 
@@ -45,6 +45,8 @@ def round_record(
         "failed": dict(training.replies.failed),
         "train_loss": training.loss,
         "update_norm": training.update_norm,
+        "usual_norm": training.usual_norm,
+        "clipped": dict(training.clipped),
         **{f"validation_{key}": None for key in report.validation},
         "validation_failed": {},
         "best": False,
@@ -149,6 +151,7 @@ def summary(
         "notes": notes,
         "failed_replies": sum(len(record["failed"]) for record in history),
         "failures": _failures(history),
+        "clipped": clipped_rounds(history),
         "partition_hash": roster.reference.partition_hash or None,
         **_of_run(settings, roster),
         "seconds": seconds,
@@ -167,6 +170,7 @@ def unfinished(
         "reason": reason,
         "rounds": len(history),
         "failures": _failures(history),
+        "clipped": clipped_rounds(history),
         **_of_run(settings, roster),
         "seconds": seconds,
     }
@@ -190,6 +194,11 @@ def _failures(history: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]
         for name, reason in [*record["failed"].items(), *measured]:
             counted.setdefault(name, Counter())[reason] += 1
     return {name: dict(sorted(counted[name].items())) for name in sorted(counted)}
+
+
+def clipped_rounds(history: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """In how many rounds each client's update was shortened, of the clients that had one."""
+    return dict(sorted(Counter(name for record in history for name in record.get("clipped") or ()).items()))
 
 
 def _as_lines(versions: dict[str, str]) -> set[str]:

@@ -1,8 +1,7 @@
 """The strategy: which clients to ask in a round, and how to use their replies. Arithmetic is in pfedgp_core."""
 
 import logging
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from flwr.serverapp.strategy import Strategy
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError, RunFailedError
-from pfedgp_core.learning.aggregation import implausible_updates, update_norms
+from pfedgp_core.learning.influence import Influence
 from pfedgp_core.methods.base import Method, Upload
 from pfedgp_core.methods.make import check_vector, explained_method
 from pfedgp_core.metrics.task_report import task_report
@@ -38,8 +37,6 @@ __all__ = ["WITH_UPDATE", "MethodStrategy"]
 
 logger = logging.getLogger("pfedgp.server")
 
-
-FORMER_ROUNDS = 20  # whose update norms tell what is usual
 WITH_UPDATE = "with its update: "  # why an evaluation is missing whose train request failed as a whole
 
 
@@ -63,11 +60,7 @@ class MethodStrategy(Strategy):
         self.downloads = Downloads(method, method.initial())
         self.report = task_report(settings.task)
         self.training, self.evaluation = Training(), Evaluation(report=self.report)
-        self._former_norms: deque[float] = deque(maxlen=FORMER_ROUNDS)
-
-    def recall(self, norms: Iterable[float | None]) -> None:
-        """Take over the update norms of rounds that are done, in order, as in `Training`."""
-        self._former_norms.extend(norm for norm in norms if norm is not None)
+        self.influence = Influence(settings)
 
     def summary(self) -> None:
         """Log who takes part in what."""
@@ -123,10 +116,8 @@ class MethodStrategy(Strategy):
         checked = self._check(
             replies, self.training.asked, lambda m, c: read_train_reply(m, c.name, self.upload_size, c.hello.n_train)
         )
-        norms = self._refuse_implausible(checked)
+        self._bound(server_round, checked)
         self.training.replies = checked
-        self.training.update_norm = float(np.median(norms)) if len(norms) and self.settings.dp_noise == 0 else None
-        self.recall([self.training.update_norm])
         self._tell_roster(checked)
         if self.evaluation.split:
             self.aggregate_evaluate(server_round - 1, replies)
@@ -173,26 +164,30 @@ class MethodStrategy(Strategy):
         pooled = self.evaluation.metrics
         return MetricRecord({k: v for k, v in pooled.items() if v is not None}) if pooled["n"] else None
 
-    def _refuse_implausible(self, checked: Checked[TrainReply]) -> np.ndarray:
-        """Move replies whose update would drown all others to the failed ones.
+    def _bound(self, server_round: int, checked: Checked[TrainReply]) -> None:
+        """Shorten updates that are too long, and move replies whose update would drown all others to the failed ones.
 
-        Returns
-        -------
-        float64 [n]
-            Norms of those that stay; none where uploads minus downloads mean nothing to the method.
+        Nothing is done where uploads minus downloads mean nothing to the method.
         """
         uploads = self._uploads(checked) if self.method.private else []
-        if not uploads:
-            return np.zeros(0)
-        norms = np.concatenate([update_norms(u.sent, [u.vector]) for u in uploads])
-        # Noise has a norm of its own, which no former round of less noise and no model tells.
-        former = None if self.settings.dp_noise else self._former_norms
-        largest = _largest([u.sent for u in uploads])
-        refused = implausible_updates(largest, norms, self.settings.max_update_norm, former)
-        for i in refused:
-            del checked.accepted[uploads[i].client]
-            checked.failed[uploads[i].client] = "the update's norm is implausibly large"
-        return np.delete(norms, refused)
+        judged = self.influence.judge(
+            [u.sent for u in uploads], [u.vector for u in uploads], [u.n_train for u in uploads]
+        )
+        for i, vector in judged.clipped.items():
+            checked.accepted[uploads[i].client].vector = vector
+            self.training.clipped[uploads[i].client] = float(judged.multiples[i])
+        for i in judged.refused:
+            name = uploads[i].client
+            del checked.accepted[name]
+            checked.failed[name] = "the update's norm is implausibly large"
+            logger.warning(
+                "round %d: %s sent an update of %.3g times the usual norm: it is not used (max-update-norm = %g)",
+                *(server_round, name, judged.multiples[i], self.settings.max_update_norm),
+            )
+        kept = np.delete(judged.norms, judged.refused)
+        if len(kept) and self.settings.dp_noise == 0:
+            self.training.update_norm = float(np.median(kept))
+        self.training.usual_norm = judged.usual
 
     def _step(self, uploads: list[Upload]) -> np.ndarray:
         """The method's next state; RunFailedError where it is none that could be kept."""
@@ -253,9 +248,3 @@ class MethodStrategy(Strategy):
             except DataError as error:
                 checked.failed[client.name] = str(error)
         return checked
-
-
-def _largest(vectors: Sequence[np.ndarray]) -> np.ndarray:
-    """The vector of the largest norm; clients that got the same one share it."""
-    distinct = list({id(vector): vector for vector in vectors}.values())
-    return distinct[0] if len(distinct) == 1 else max(distinct, key=lambda vector: float(np.linalg.norm(vector)))

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pfedgp_core.bounded_counts import bounded_counts
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
 from pfedgp_core.learning.robust import median, trim_count, trimmed_mean
 
-__all__ = ["aggregate", "average", "combine", "implausible_updates", "update_norms", "weighted_mean"]
+__all__ = ["aggregate", "average", "combine", "usual_of", "weighted_mean"]
 
 
 def combine(settings: Settings, sent: np.ndarray, vectors: Sequence[np.ndarray], counts: Sequence[int]) -> np.ndarray:
@@ -23,7 +24,7 @@ def combine(settings: Settings, sent: np.ndarray, vectors: Sequence[np.ndarray],
         What they sent back, at least one, in the order of the clients' names: the mean and the weighted mean sum in
         this order. The median and the trimmed mean are the same in every order.
     counts : sequence of int
-        Training samples of the same clients; used by ``aggregation = samples`` only, as a client can claim any number.
+        Training samples of the same clients, as they say; used by ``aggregation = samples`` only (`bounded_counts`).
 
     Returns
     -------
@@ -43,7 +44,7 @@ def aggregate(settings: Settings, sent: np.ndarray, vectors: Sequence[np.ndarray
         if np.shape(vector) != np.shape(sent):
             raise DataError(f"Vector {i} has shape {list(np.shape(vector))}, {list(np.shape(sent))} was sent out.")
     if settings.aggregation == "samples":
-        return weighted_mean(vectors, counts)
+        return weighted_mean(vectors, bounded_counts(counts))
     trim = trim_count(settings.trim_share, len(vectors))
     if not vectors or settings.aggregation == "uniform" or (settings.aggregation == "trimmed-mean" and not trim):
         return weighted_mean(vectors)
@@ -78,7 +79,7 @@ def average(vectors: Sequence[np.ndarray], weights: Sequence[float] | None = Non
     return _rounded(weighted_mean(vectors, weights))
 
 
-def weighted_mean(vectors: Sequence[np.ndarray], weights: Sequence[float] | None = None) -> np.ndarray:
+def weighted_mean(vectors: Sequence[np.ndarray], weights: Sequence[float] | np.ndarray | None = None) -> np.ndarray:
     """As `average`, before it is rounded: float64 [P]."""
     if len(vectors) == 0:
         raise DataError("There is no vector to average; wait for at least one client's update.")
@@ -113,7 +114,7 @@ def _rounded(vector: np.ndarray) -> np.ndarray:
     return result
 
 
-def _normalised(weights: Sequence[float] | None, n: int) -> np.ndarray:
+def _normalised(weights: Sequence[float] | np.ndarray | None, n: int) -> np.ndarray:
     """Return weights that sum to 1, float64 [n]."""
     if weights is None:
         return np.full(n, 1.0 / n)
@@ -131,53 +132,9 @@ def _normalised(weights: Sequence[float] | None, n: int) -> np.ndarray:
     return shares
 
 
-def update_norms(sent: np.ndarray, vectors: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the norm of each update, float64 [n].
+def usual_of(values: np.ndarray) -> float:
+    """The value of rank ceil(n / 2) of [n], n at least 1: the median, and of an even number the smaller in the middle.
 
-    Parameters
-    ----------
-    sent : ndarray [size]
-        The vector that the clients started from.
-    vectors : sequence of ndarray [size]
-        What they sent back.
+    While at most half of the values are wrong, no wrong one makes it larger than the largest right one.
     """
-    norms = np.empty(len(vectors))
-    for i, vector in enumerate(vectors):
-        delta = vector.astype(np.float64)
-        delta -= sent
-        norms[i] = np.square(delta, out=delta).sum()  # numpy's own sum, which is the same for any number of threads
-    return np.sqrt(norms)
-
-
-def implausible_updates(
-    sent: np.ndarray, norms: np.ndarray, multiple: float, former: Sequence[float] | None = None
-) -> list[int]:
-    """Find updates that no local training explains: finite, and large enough to destroy an average.
-
-    Parameters
-    ----------
-    sent : ndarray [size]
-        The vector that the clients started from.
-    norms : ndarray [n]
-        Of the updates: see `update_norms`.
-    multiple : float
-        An update is implausible whose norm is above this multiple of the usual one, or 1000 times the norm of the whole
-        model. The usual one is the round's median norm where there are at least three to compare, and otherwise the
-        median of `former`.
-    former : sequence of float, optional
-        Median norms of the rounds before. Where it is empty, fewer than three updates are held against 10 times the
-        norm of the model; without it, as where the updates hold noise, against 1000 times.
-
-    Returns
-    -------
-    list of int
-        Positions in `norms`.
-    """
-    whole = max(1.0, float(np.linalg.norm(sent.astype(np.float64))))
-    limit = 1000.0 * whole
-    usual = norms if len(norms) >= 3 else former
-    if usual is not None and len(usual):
-        limit = min(limit, multiple * max(float(np.median(usual)), 1e-6))
-    elif former is not None:
-        limit = 10.0 * whole
-    return np.flatnonzero(norms > limit).tolist()
+    return float(np.sort(values)[(len(values) - 1) // 2])

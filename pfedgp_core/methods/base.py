@@ -62,7 +62,7 @@ class Upload(NamedTuple):
     client : str
         Its name.
     vector : float32 array [upload_size]
-        What it sent.
+        What it sent, shortened where its update is too long.
     sent : float32 array [download_size]
         What it started from.
     n_train : int
@@ -103,7 +103,8 @@ class Method(ABC):
     onboards : bool
         `personal` gives a newcomer a classifier without any training: onboard, publish and certify are open.
     private : bool
-        Upload minus download is one bounded vector: noise (``dp-noise``) and the checks of norms apply.
+        Upload minus download is one bounded vector: noise (``dp-noise``) and the bound on single clients
+        (``clip-updates``, ``max-update-norm``) apply.
     """
 
     name: ClassVar[str] = ""

@@ -82,6 +82,7 @@ class ConsoleReporter(Reporter):
             f"round {record['round']:>{width}}/{self._rounds}",
             f"{record['ok']} ok",
             f"{len(record['failed'])} failed",
+            *([f"{len(clipped)} clipped"] if (clipped := record.get("clipped")) else []),
             f"loss {number(record['train_loss'])}",
             self._validation(record),
             duration(seconds["round"]),
@@ -110,6 +111,10 @@ class ConsoleReporter(Reporter):
             self._print(f"  failures of {shortened(name, _WIDEST_CELL)}: {listed}")
         if len(failures) > _MOST_NAMED:
             self._print(f"  ... and failures of {len(failures) - _MOST_NAMED} more clients in summary.json")
+        if clipped := summary.get("clipped"):
+            often = sorted(clipped.items(), key=lambda item: -item[1])
+            listed = few([f"{shortened(name, _WIDEST_CELL)} x {count}" for name, count in often])
+            self._print(f"  updates that were shortened (clip-updates): {listed}")
         events = {name: count for name, count in sorted(self._counters.items()) if count}
         if events:
             self._print("counters: " + ", ".join(f"{name} {count}" for name, count in events.items()))

@@ -69,11 +69,14 @@ class PrometheusFile(Reporter, Collector):
                 self._gauge(key, f"{capital(title(key))}, of the last round that has it.", [({}, float(value))])
         self._totals["replies", "ok"] += record["ok"]
         self._totals["replies", "failed"] += len(record["failed"])
+        for name in record.get("clipped") or ():
+            self._totals["clipped_updates", name] += 1
         for direction in ("sent", "received"):
             self._totals["model_bytes", direction] += record[f"bytes_{direction}"]
         for event, count in (record.get("counters") or {}).items():
             self._totals["recoveries", event] += count
         self._counter("replies", "outcome", "Replies of clients to training requests.")
+        self._counter("clipped_updates", "client", "Updates that were shortened because their norm was unusual.")
         self._counter("model_bytes", "direction", "Bytes of shared vectors that the server sent and received.")
         self._counter("recoveries", "event", "Numerical recoveries on clients, by kind.")
         spent: Samples = [({"phase": phase}, float(seconds)) for phase, seconds in record["seconds"].items()]

@@ -195,6 +195,7 @@ def _costs(run: RunFiles) -> str:
         "Clients' computing time, network": duration(total(lambda r: _seconds(r, "network"))),
         "Clients' computing time, Gaussian processes": duration(total(lambda r: _seconds(r, "gp"))),
         "Replies that failed": f"{total(lambda r: len(r.get('failed') or ())):.0f}",
+        "Updates that were shortened": f"{total(lambda r: len(r.get('clipped') or ())):.0f}",
     }
     events: dict[str, int] = {}
     for record in run.rounds:

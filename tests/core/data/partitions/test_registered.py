@@ -14,7 +14,7 @@ from pfedgp_core.errors import DataError
 from pfedgp_core.registry import PARTITIONS
 
 CLASSES = 4
-FEW = Settings(clients=8, clients_per_round=1, classes_per_client=2)
+FEW = Settings(clients=8, clients_per_round=1, classes_per_client=2, dirichlet_alpha=1.0, dirichlet_floor=1)
 SPLITS = ("train", "validation", "test")
 NAMES = st.sampled_from(sorted(PARTITIONS))
 SEEDS = st.integers(0, 2**31)

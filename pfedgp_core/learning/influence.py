@@ -1,0 +1,157 @@
+"""How far one client can move the model in a round: a long update is shortened, one beyond all measure is refused.
+
+With d_i the update of client i, which is the vector that it sent minus the one that it received, and |model| the norm
+of what was sent out (the largest of several, and at least 1)::
+
+    r   = the norm of rank ceil(n / 2) among |d_1| ... |d_n|         (of two updates the smaller; of one there is none)
+    h   = median of r over the last 20 rounds that have one
+    u   = max(r, h), but at most 2 h and at least |model| / 1000     (the usual norm)
+    w_i = the client's weight in units of the usual one, at least 1  (1 but for aggregation = samples)
+
+    d_i becomes d_i min(1, m u / (w_i |d_i|))                        m = clip-updates
+    client i is refused where |d_i| > M u                            M = max-update-norm
+
+So a mean of n updates moves by at most m u / n through any one of them, in the first round too. While at most half of
+the n updates are wrong, r is at most the largest norm of the right ones; while fewer than half are, it is at least
+their smallest. Rounds that are drawn full of wrong ones raise u at most twofold.
+
+The first update of a run that comes alone is held against |model| / 10, and so is every refusal where fewer than three
+reply, because a site beside one that has nothing left to learn is no attacker. Updates that hold noise (``dp-noise``)
+have its norm, which the settings tell: there are no former rounds and no model in their u.
+"""
+
+import math
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pfedgp_core.bounded_counts import bounded_counts
+from pfedgp_core.config import Settings
+from pfedgp_core.learning.aggregation import usual_of
+
+__all__ = ["Influence", "Judgement", "shortened", "update_norm"]
+
+FORMER_ROUNDS = 20  # whose usual norms count
+GROWTH = 2.0  # of the usual norm over that of former rounds
+FLOOR = 1e-3  # of the model's norm: clients that have learned all they can do not set the measure of the others
+FEW_FLOOR = 0.1  # the same where fewer than three updates are there to be compared
+BEYOND = 1000.0  # times the model's norm; refused whatever the others send
+COMPARABLE = 3  # updates that can outvote one
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What became of the updates of a round, each named by its position.
+
+    Attributes
+    ----------
+    norms : float64 array [n]
+        As they came.
+    multiples : float64 array [n]
+        The same in units of the usual norm.
+    usual : float or None
+        The round's own usual norm (r above), which later rounds `recall`; None where it tells them nothing.
+    refused : tuple of int
+    clipped : dict of int to float32 array [P]
+        Vectors to use in place of those that were sent.
+    """
+
+    norms: np.ndarray
+    multiples: np.ndarray
+    usual: float | None = None
+    refused: tuple[int, ...] = ()
+    clipped: dict[int, np.ndarray] = field(default_factory=dict)
+
+
+class Influence:
+    """The bound on single clients in one run; see the equations of this module.
+
+    Parameters
+    ----------
+    settings : Settings
+        ``clip-updates`` (0: nothing is shortened), ``max-update-norm``, ``aggregation`` and ``dp-*``.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._former: deque[float] = deque(maxlen=FORMER_ROUNDS)
+
+    def recall(self, norms: Iterable[float | None]) -> None:
+        """Take over the usual norms of rounds that are done, in order, as `Judgement` has them."""
+        self._former.extend(norm for norm in norms if norm is not None)
+
+    def judge(self, sent: Sequence[np.ndarray], vectors: Sequence[np.ndarray], counts: Sequence[int]) -> Judgement:
+        """Measure the updates of a round, all finite, and remember what was usual.
+
+        Parameters
+        ----------
+        sent : sequence of float arrays [P]
+            What each client started from; often one object several times.
+        vectors : sequence of float arrays [P]
+            What each client sent back.
+        counts : sequence of int
+            Their training samples, as they say.
+        """
+        if not vectors:
+            return Judgement(np.zeros(0), np.zeros(0))
+        norms = np.array([update_norm(start, vector) for start, vector in zip(sent, vectors, strict=True)])
+        whole = max(1.0, *(_norm(start.astype(np.float64)) for start in _distinct(sent)))
+        own, usual = self._usual(norms, whole, len(vectors[0]))
+        self.recall([own])
+        refusable = usual if len(norms) >= COMPARABLE or self.settings.dp_noise else max(usual, FEW_FLOOR * whole)
+        largest = min(self.settings.max_update_norm * refusable, BEYOND * whole)
+        refused = tuple(np.flatnonzero(norms > largest).tolist())
+        limits = (self.settings.clip_updates or math.inf) * usual / self._weights(counts)
+        clipped = {
+            i: shortened(sent[i], vectors[i], float(limits[i] / norms[i]))
+            for i in np.flatnonzero(norms > limits).tolist()
+            if i not in refused
+        }
+        return Judgement(norms, norms / usual, own, refused, clipped)
+
+    def _weights(self, counts: Sequence[int]) -> np.ndarray:
+        """How much each client weighs in the average, in units of the usual weight and at least 1, float64 [n]."""
+        if self.settings.aggregation != "samples":
+            return np.ones(len(counts))
+        bounded = np.array(bounded_counts(counts), dtype=np.float64)
+        return np.maximum(1.0, bounded / usual_of(bounded))
+
+    def _usual(self, norms: np.ndarray, whole: float, size: int) -> tuple[float | None, float]:
+        """The round's own usual norm where there is one, and the norm that its updates are held against."""
+        own = usual_of(norms)
+        if self.settings.dp_noise:
+            expected = self.settings.dp_clip * math.sqrt(1.0 + self.settings.dp_noise**2 * size)
+            return None, own if len(norms) >= COMPARABLE and own else expected
+        former = float(np.median(self._former)) if self._former else None
+        if len(norms) == 1:
+            return None, max(FEW_FLOOR * whole if former is None else former, FLOOR * whole)
+        usual = own if former is None else min(max(own, former), GROWTH * former)
+        return own, max(usual, FLOOR * whole)
+
+
+def update_norm(sent: np.ndarray, vector: np.ndarray) -> float:
+    """The norm of the update from `sent` to `vector`, both of shape [P]."""
+    delta = vector.astype(np.float64)
+    delta -= sent
+    return _norm(delta)
+
+
+def shortened(sent: np.ndarray, vector: np.ndarray, factor: float) -> np.ndarray:
+    """The vector with its update from `sent` times `factor`, float32 [P]."""
+    delta = vector.astype(np.float64)
+    delta -= sent
+    delta *= factor
+    delta += sent
+    return delta.astype(np.float32)
+
+
+def _distinct(vectors: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Each object once; most methods send all clients the same one."""
+    return list({id(vector): vector for vector in vectors}.values())
+
+
+def _norm(values: np.ndarray) -> float:
+    """The norm of a float64 array, which is overwritten."""
+    return math.sqrt(np.square(values, out=values).sum())  # numpy's own sum is the same for any number of threads

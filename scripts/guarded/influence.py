@@ -1,0 +1,63 @@
+"""No site decides: one of five at the defaults, two of ten under trimmed-mean, with any attack, in any rounds."""
+
+import logging
+from pathlib import Path
+
+from harness import case, main
+
+LOSS = 0.02  # of accuracy, against the run without an attack
+PROCESSES = 2
+
+
+def held(sites: str, rounds: str) -> str:
+    """Run a federation under each attack; AssertionError where one costs too much."""
+    from scripts import attack_table
+    from scripts.attacks.kinds import ATTACKS
+
+    settings = getattr(attack_table, sites)
+    peace, *attacked = (attack_table.Trial(settings, name, rounds) for name in ("", *ATTACKS))
+    found = dict(attack_table.outcomes([peace, *attacked], PROCESSES))
+    before = found[peace].accuracy
+    lost = {trial.attack: before - found[trial].accuracy for trial in attacked}
+    for name, loss in lost.items():
+        assert loss <= LOSS, f"{name} costs {100 * loss:.1f} points of {100 * before:.1f} %"
+    worst = max(lost, key=lambda name: lost[name])
+    return f"{100 * before:.1f} % without, at worst {-100 * lost[worst]:+.1f} points ({worst})"
+
+
+@case("one of five sites that attacks once costs at most 2 points, by each attack", seconds=240.0)
+def one_of_five_once(_folder: Path) -> str:
+    """The defaults, attacked once."""
+    return held("FIVE", "first")
+
+
+@case("one of five sites that attacks in every round costs at most 2 points, by each attack", seconds=240.0)
+def one_of_five_always(_folder: Path) -> str:
+    """The defaults, attacked in every round."""
+    return held("FIVE", "all")
+
+
+@case("two of ten sites under trimmed-mean that attack in every round cost at most 2 points, by each attack", 360.0)
+def two_of_ten_always(_folder: Path) -> str:
+    """A trimmed mean that leaves out two at each end."""
+    return held("TEN", "all")
+
+
+@case("a server names the site that replaces the model in round 1, and goes on without its update")
+def named(folder: Path) -> str:
+    """The server's own strategy, in a round as it is."""
+    from tests.federation_run import federate
+    from tests.server.test_influence import ATTACKER, FIVE, replaced
+
+    told: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: told.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger("pfedgp.server").addHandler(handler)
+    run = federate(FIVE.replace(rounds=1), folder / "run", replaced(77.0))
+    assert ATTACKER in run.records[0]["failed"], run.records[0]
+    (line,) = [line for line in told if ATTACKER in line and "times the usual norm" in line]
+    return line
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
