@@ -21,7 +21,7 @@ from pfedgp_core.numerics.streams import Stream
 __all__ = ["ATTACKS", "TARGET", "Attack", "Moment", "triggered"]
 
 TARGET = 0  # the class that a backdoor opens to
-LOUD = 77.0  # usual norms; at this length a dead first layer replaces the model of five sites
+LOUD = 77.0  # usual norms, where nothing is refused; about as long as the replacement is in round 1
 QUIET = 0.5  # of what is refused
 TRIGGER = 2  # pixels, in height and width
 
@@ -109,7 +109,7 @@ def _towards(wrong: Wrong) -> Wrong:
 
 
 def _replacement(moment: Moment) -> np.ndarray:
-    """A network whose first layer is dead: w = 0, b = -1."""
+    """received + n (dead - received), which makes the mean of n dead; dead: the first layer's w = 0, b = -0.1."""
     state = SharedState.initial(
         moment.settings, tuple(moment.data.train.inputs.shape[1:]), len(moment.data.class_names)
     )
@@ -117,8 +117,8 @@ def _replacement(moment: Moment) -> np.ndarray:
     with torch.no_grad():
         weight, bias = list(state.network.parameters())[:2]
         weight.zero_()
-        bias.fill_(-1.0)
-    return state.to_vector()
+        bias.fill_(-0.1)
+    return shortened(moment.received, state.to_vector(), moment.settings.clients_per_round)
 
 
 def _sign_flip(moment: Moment) -> np.ndarray:
@@ -158,9 +158,7 @@ def _stale(moment: Moment) -> np.ndarray:
 
 
 ATTACKS = {
-    "replacement": Attack(
-        "a network whose first layer is dead, 77 usual norms away", lambda m: m.scaled(_replacement(m), LOUD)
-    ),
+    "replacement": Attack("so that the mean is a network whose first layer is dead", _replacement),
     "quiet replacement": Attack("the same, as far away as is not refused", _quiet(_replacement)),
     "sign flip": Attack("its honest update backwards, as long as is not refused", _quiet(_sign_flip)),
     "zero": Attack("a model of zeros, or as near to it as is not refused", _towards(_zero)),
