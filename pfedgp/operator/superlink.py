@@ -19,7 +19,7 @@ from pfedgp.operator.superexec import COMMAND
 from pfedgp.operator.supervisor import Program, ServerSupervisor
 from pfedgp.processes.called_as import called_as, shown
 from pfedgp.processes.flower import flower_environment, flower_program
-from pfedgp.processes.linux import listens
+from pfedgp.processes.linux import is_alive, listens
 from pfedgp.processes.signals import on_stop_signal
 from pfedgp_core.errors import ConfigError, RunFailedError
 from pfedgp_core.files.pem import plain_certificate, plain_copy, plain_key
@@ -28,7 +28,8 @@ from pfedgp_core.wire.versions import software_versions
 __all__ = ["run_server", "run_superexec"]
 
 START_TIMEOUT = 90.0
-PORT_PATIENCE = 5.0  # seconds; the children of a server that was killed end within two
+PORT_PATIENCE = 5.0  # seconds
+FORMER_ENDS = 60.0  # seconds; the programs of a server that was killed end within two, on a loaded machine later
 DAY = 86400.0
 
 
@@ -46,6 +47,7 @@ def run_server(server: Server) -> None:
     stopped = threading.Event()
     with server.state.locked(), on_stop_signal(lambda _: stopped.set()):
         server.state.make_secret()
+        _wait_for_the_end_of(_former(server.state), stopped)
         check_free(*server.fleet, "--fleet-address", PORT_PATIENCE)
         check_free(*server.control, "--control-address", PORT_PATIENCE)
         for line in warnings(server, until):
@@ -199,6 +201,24 @@ def _superexec(state: ServerState, runtime: str, ca: Path, secret: Path) -> Prog
 
 def _pids(supervisor: ServerSupervisor) -> dict[str, int]:
     return {program.name: program.process.pid for program in supervisor.programs if program.process}
+
+
+def _former(state: ServerState) -> list[int]:
+    """The programs that the server before this one has started, those that still run."""
+    try:
+        processes = dict(state.server().get("processes", {}))
+    except (ConfigError, TypeError, ValueError):
+        return []
+    return [pid for name, pid in processes.items() if isinstance(pid, int) and is_alive(pid, f"flower-{name}")]
+
+
+def _wait_for_the_end_of(pids: list[int], stopped: threading.Event) -> None:
+    deadline = time.monotonic() + FORMER_ENDS
+    if pids:
+        _say("waiting for the end of the programs of the former server")
+    while any(is_alive(pid, "flower-") for pid in pids) and time.monotonic() < deadline:
+        if stopped.wait(0.2):
+            return
 
 
 def _wait_for_secret(secret: Path, stopped: threading.Event) -> None:

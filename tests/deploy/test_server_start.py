@@ -189,6 +189,22 @@ def test_another_servers_answers_do_not_make_this_one_ready(monkeypatch: pytest.
     assert not server.state.has_server()
 
 
+def test_the_programs_of_a_server_that_was_killed_are_waited_for(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ends = [sys.executable, "-c", "import time; time.sleep(2)", "flower-superlink"]
+    with subprocess.Popen(ends) as former:
+        server.state.write_server({"control_address": "127.0.0.1:1", "ca": "", "processes": {"superlink": former.pid}})
+        assert superlink._former(server.state) == [former.pid]
+        thread = threading.Thread(target=former.wait)  # as the system does for a process whose parent was killed
+        thread.start()
+        superlink._wait_for_the_end_of(superlink._former(server.state), threading.Event())
+        assert former.poll() == 0
+        thread.join()
+    assert "waiting for the end of the programs of the former server" in capsys.readouterr().out
+    assert superlink._former(server.state) == []
+
+
 def test_a_stop_before_readiness_says_stopped_and_leaves_no_record(
     monkeypatch: pytest.MonkeyPatch, server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
