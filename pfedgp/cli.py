@@ -186,8 +186,8 @@ def _run(argv: list[str]) -> int:
     except Exception as error:
         if os.environ.get(DEBUG) == "1":
             raise
-        if isinstance(error, OSError) and error.errno in OF_PATHS and error.filename:
-            _say(f"{error.filename} cannot be used ({error.strerror}): check the path and its rights.")
+        if sentence := _about_a_path(error):
+            _say(sentence)
             return 2
         _say(f"Unexpected {type(error).__name__}: {_one_line(error)} (details in {_write_traceback()}).")
         return 1
@@ -241,6 +241,15 @@ def _dispatch(argv: list[str]) -> int:
 
 def _say(sentence: str) -> None:
     print(f"pfedgp: {shown(sentence)}", file=sys.stderr, flush=True)
+
+
+def _about_a_path(error: Exception) -> str:
+    """What is wrong with a path that the user gave; empty where the error is about something else."""
+    if isinstance(error, OSError) and error.errno in OF_PATHS and error.filename:
+        return f"{error.filename} cannot be used ({error.strerror}): check the path and its rights."
+    if isinstance(error, RuntimeError) and "home directory" in str(error):
+        return "A path begins with ~ and the name of a user who has no home here: give the whole path."
+    return ""
 
 
 def _one_line(error: Exception) -> str:

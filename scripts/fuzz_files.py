@@ -111,8 +111,10 @@ def _try(args: argparse.Namespace) -> int:
     for content in trial.whole:
         trial.read(content)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    failures, slowest, number = 0, 0.0, 0
+    failures, slowest, number, parent = 0, 0.0, 0, os.getppid()
     for i in range(args.first, args.first + args.count):
+        if os.getppid() != parent:  # it was ended
+            return 1
         os.pwrite(progress, str(i).encode(), 0)
         rng = random.Random(f"{args.seed} {name} {i}")  # noqa: S311 (no secret)
         content = rng.choice(trial.changes)(rng, rng.choice(trial.whole))

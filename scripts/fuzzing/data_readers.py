@@ -65,7 +65,10 @@ def _data(name: str, whole: Callable[[], bytes], *changes: Mutation) -> Callable
     """A site's data in a file of this name."""
 
     def prepare(folder: Path) -> Trial:
+        from pfedgp_core.data import samples  # which a reader would import within the time of an input
         from pfedgp_core.data.own.reader import check_data, read_samples
+
+        assert samples.Split
 
         def read(content: bytes) -> object:
             (folder / name).write_bytes(content)

@@ -63,10 +63,12 @@ def _model(folder: Path) -> Trial:
 
 
 def _model_json(folder: Path) -> Trial:
+    from pfedgp_core.data.datasets import load_dataset
     from pfedgp_core.site.trained_model import TrainedModel
     from server.run.model_file import load_model
 
     seeds.model(folder)
+    load_dataset("digits")  # of a model that does not hold its normalisation; the first call imports much
     vector, meta = load_model(folder)
 
     def read(content: bytes) -> object:

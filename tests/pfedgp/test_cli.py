@@ -82,6 +82,7 @@ def test_each_help_has_an_example(verb: str, capsys: pytest.CaptureFixture[str])
             2,
             "/closed cannot be used (Permission denied)",
         ),
+        (RuntimeError("Could not determine home directory."), 2, "give the whole path"),
         (NumericalError("Lost."), 1, "Lost"),
         (ArtefactError("Cannot write x (No space left on device): make room."), 1, "No space left"),
         (DataError("Damaged: load it again."), 2, "Damaged"),
