@@ -27,7 +27,7 @@ def read_key(path: Path) -> ec.EllipticCurvePrivateKey:
     except MissingFileError:
         raise ProblemError("key-missing", f"The key {path} does not exist.", REMEDY) from None
     except UnreadableFileError as error:
-        if isinstance(error.__cause__, OSError):
+        if error.__cause__ is None or isinstance(error.__cause__, OSError):
             raise ProblemError(
                 "key-unreadable",
                 f"The key {path} cannot be read ({error.reason}).",
