@@ -42,7 +42,8 @@ def read_certificate(path: Path) -> x509.Certificate:
     with decoding(path):
         content = plain_certificate(read_regular(path, LARGEST))
         if b"-----BEGIN CERTIFICATE-----" not in content:
-            raise MalformedError(_instead(content, "it holds no certificate"))
+            other = _instead(content, "")
+            raise MalformedError(f"it holds no certificate: {other}" if other else "it holds no certificate")
         certificate = x509.load_pem_x509_certificate(content)
         # These are parsed when they are asked for.
         _ = certificate.public_key(), list(certificate.extensions), certificate.subject, certificate.issuer
