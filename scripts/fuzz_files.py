@@ -25,6 +25,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPOSITORY))
 MEMORY = 8 * 1024**3  # bytes of address space of a reader's process
+START = 300.0  # seconds until the first input; a loaded machine imports slowly
 PATIENCE = 30.0  # seconds beyond the limit, after which a process that does not hear the alarm is ended
 
 
@@ -93,7 +94,7 @@ def _heard(process: "subprocess.Popen[str]", progress: Path, limit: float) -> st
             now = progress.read_text() if progress.exists() else ""
             if now != at:
                 at, since = now, time.monotonic()
-            elif time.monotonic() - since > limit + PATIENCE:
+            elif time.monotonic() - since > (limit + PATIENCE if at else START):
                 process.kill()
 
 
