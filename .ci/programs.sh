@@ -4,7 +4,11 @@
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive
 
-declare -A PACKAGE=([chromium]=chromium [chromedriver]=chromium-driver [ip]=iproute2 [ss]=iproute2)
+export RUNLEVEL=1 # nothing that is installed is started
+export PATH="$PATH:/usr/sbin"
+declare -A PACKAGE=(
+    [chromium]=chromium [chromedriver]=chromium-driver [ip]=iproute2 [ss]=iproute2 [nginx]=libnginx-mod-stream
+)
 
 missing() {
     for program in "${!PACKAGE[@]}"; do

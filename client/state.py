@@ -18,6 +18,7 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, Context
 
 from pfedgp_core.errors import DamagedStateError, MissingFileError, UnreadableFileError
+from pfedgp_core.files.private import as_private
 from pfedgp_core.files.regular import read_regular
 from pfedgp_core.files.whole import explained, write_whole
 
@@ -160,10 +161,11 @@ class _FolderStore:
 
     def write(self, round: int, vector: np.ndarray) -> None:
         values = vector.astype("<f4").tobytes()
-        with explained(self._folder):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self._root.chmod(0o700)  # its content is a function of private data
-        write_whole(self._file(round), self._seal(round, values) + values)
+        with as_private():  # the content is a function of private data
+            with explained(self._folder):
+                self._folder.mkdir(parents=True, exist_ok=True)
+                self._root.chmod(0o700)
+            write_whole(self._file(round), self._seal(round, values) + values)
 
     def drop(self, round: int) -> None:
         with explained(self._folder):

@@ -16,6 +16,7 @@ __all__ = [
     "add_settings",
     "check_simulation",
     "collect_settings",
+    "read_whole",
     "read_workers",
     "run_folder",
 ]
@@ -138,6 +139,13 @@ def check_simulation(settings: Settings, folder: Path) -> None:
     needs = model_needs(settings, dataset.input_shape, len(dataset.class_names), copies=3)
     require_memory(needs, MemoryLimit.of_machine())
     build_network(settings.network, dataset.input_shape, settings.feature_dim)
+
+
+def read_whole(text: str, option: str, high: int) -> int:
+    """The whole number from 1 to `high` that an option gives; ConfigError where it is none."""
+    if not text.isdecimal() or not 1 <= int(text) <= high:
+        raise ConfigError(f"{option} {text!r} is not a whole number from 1 to {high}.")
+    return int(text)
 
 
 def read_workers(text: str | None) -> int | None:

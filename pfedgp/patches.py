@@ -11,10 +11,11 @@ def patches_of(side: str) -> tuple[Patch, ...]:
     """Return all patches of a side, one of `SIDES`; only what that side has is imported."""
     if side == "server":
         from pfedgp.operator.database import WholeDatabase
+        from pfedgp.operator.fleet_guard import FleetGuard
         from pfedgp.operator.kept_claims import KeptClaims
         from server.flower.patches import SERVER_PATCHES
 
-        return (*SERVER_PATCHES, WholeDatabase(), KeptClaims())
+        return (*SERVER_PATCHES, FleetGuard(), WholeDatabase(), KeptClaims())
     if side == "site":
         from pfedgp.site.patches import SITE_PATCHES
 

@@ -153,7 +153,7 @@ def summary(
         "failures": _failures(history),
         "clipped": clipped_rounds(history),
         "partition_hash": roster.reference.partition_hash or None,
-        **_of_run(settings, roster),
+        **_of_run(settings),
         "seconds": seconds,
         "gp_share": spent["gp"] / total if total else None,
         "network_share": spent["network"] / total if total else None,
@@ -161,9 +161,7 @@ def summary(
     }
 
 
-def unfinished(
-    settings: Settings, roster: Roster, history: Sequence[dict[str, Any]], reason: str, seconds: float
-) -> dict[str, Any]:
+def unfinished(settings: Settings, history: Sequence[dict[str, Any]], reason: str, seconds: float) -> dict[str, Any]:
     """Return ``summary.json`` of a run that ended without a result."""
     return {
         "status": "failed",
@@ -171,19 +169,13 @@ def unfinished(
         "rounds": len(history),
         "failures": _failures(history),
         "clipped": clipped_rounds(history),
-        **_of_run(settings, roster),
+        **_of_run(settings),
         "seconds": seconds,
     }
 
 
-def _of_run(settings: Settings, roster: Roster) -> dict[str, Any]:
-    own_data = bool(roster.clients) and roster.own_data
-    return {
-        "seed": settings.seed,
-        "method": settings.method,
-        "variant": settings.variant,
-        "dataset": "own data" if own_data else settings.dataset,
-    }
+def _of_run(settings: Settings) -> dict[str, Any]:
+    return {"seed": settings.seed, "method": settings.method, "variant": settings.variant}
 
 
 def _failures(history: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:

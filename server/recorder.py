@@ -16,6 +16,7 @@ from server.report.reporters import Reporter
 from server.run.artefacts import RunFolder
 from server.run.checkpoint import Checkpoint, Model, write_checkpoint
 from server.run.files import CannotWriteError, truncate_lines
+from server.run.origin import Origin
 from server.run.record_lines import read_record
 from server.run.releases import Releases
 
@@ -102,9 +103,11 @@ class Recorder:
         self._told = len(self.history)
 
     def start(self) -> None:
-        """Tell the reporters who takes part."""
+        """Write down what the run is about, and tell the reporters that and who takes part."""
+        clients = len(self.roster.clients)
+        self.folder.originate(self.settings, Origin.of(self.settings, clients if self.roster.own_data else 0))
         for reporter in self.reporters:
-            reporter.start(self.settings, len(self.roster.clients), self.folder.path, self.roster.own_data)
+            reporter.start(self.settings, clients, self.folder.path, self.folder.origin)
 
     def restore(self, former: Checkpoint) -> None:
         """Make ``best/`` and the pending record what they were at a checkpoint, and tell the reporters."""
@@ -206,7 +209,7 @@ class Recorder:
         with suppress(PFedGPError):  # the reason counts, not what may be wrong with telling it
             self._tell()
             spent = self.releases.spent()
-            failed = unfinished(self.settings, self.roster, self.history, reason, self.elapsed()) | spent
+            failed = unfinished(self.settings, self.history, reason, self.elapsed()) | spent
             self.folder.write_summary(failed)
             for reporter in self.reporters:
                 reporter.fail(failed, self.folder.path)

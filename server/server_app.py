@@ -24,6 +24,7 @@ from server.run.artefacts import RunFolder
 from server.run.checkpoint import Checkpoint, sweep_partial
 from server.run.claim import RunLock
 from server.run.new_folder import check_new_folder
+from server.run.origin import PUBLISHED
 from server.run.resume import RESUME, Resumable, refuse_changes
 
 app = ServerApp()
@@ -65,7 +66,7 @@ def serve(grid: Grid, context: Context, engine: Engine) -> None:
     if published:
         outputs.check()
         path, model = _folder(outputs, "published"), Path(published).expanduser().absolute()
-        Publication.of(grid, waiting_settings(run_config), model, path, origin).run()
+        Publication.of(grid, waiting_settings(run_config), model, path, origin | PUBLISHED).run()
     elif resume:
         _go_on(grid, Path(resume).expanduser().absolute(), run_config, outputs, origin, engine)
     else:

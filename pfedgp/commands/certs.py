@@ -1,8 +1,9 @@
-"""``pfedgp certs``: the certificates and keys of a deployment, made once on the server's machine."""
+"""``pfedgp certs``: the certificates and keys of a deployment, made, renewed and taken away on the server's machine."""
 
 import argparse
 from pathlib import Path
 
+from pfedgp.options import read_whole
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.names import first_alike
 
@@ -23,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     who = parser.add_mutually_exclusive_group()
     who.add_argument("--clients", metavar="N", help="make keys for the sites client-1 to client-N")
     who.add_argument("--client-names", nargs="+", default=[], metavar="NAME", help="make keys for sites of these names")
+    who.add_argument("--remove", nargs="+", default=[], metavar="NAME", help="take these sites out: their keys end")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the certificates and keys")
     parser.add_argument("--days", metavar="D", help=f"days the server's certificate is valid (default: {DAYS})")
     parser.add_argument(
@@ -31,11 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Make what is missing and say what goes where."""
+    """Make what is missing, or take sites out, and say what goes where."""
+    folder = args.out.expanduser().absolute()
+    if args.remove:
+        return _remove(args, folder)
     from pfedgp.operator.authority import issue
 
-    count = _whole(args.clients, "--clients", 10_000) if args.clients is not None else 0
-    days = _whole(args.days, "--days", 3650) if args.days is not None else DAYS
+    count = read_whole(args.clients, "--clients", 10_000) if args.clients is not None else 0
+    days = read_whole(args.days, "--days", 3650) if args.days is not None else DAYS
     clients = args.client_names or [f"client-{number}" for number in range(1, count + 1)]
     if len(set(clients)) < len(clients):
         raise ConfigError("--client-names holds a name twice: give every site its own.")
@@ -43,20 +48,32 @@ def main(args: argparse.Namespace) -> int:
         raise ConfigError(
             f"--client-names {pair[0]} and {pair[1]} look alike, and a run refuses one of them: rename it."
         )
-    folder = args.out.expanduser().absolute()
     made = issue(folder, args.san, clients, days, args.renew_server)
     if not made:
         print(f"Nothing to do: {folder} holds all of this already.")
         return 0
     print(f"In {folder}:")
-    for line in made:
+    for line in made.lines:
         print(f"  {line}")
-    print("Carry to each site: ca.crt and its own clients/NAME. To nobody: ca.key, server.key.")
-    print("Keep ca.key off line, and clients/*.pub confidential: see docs/deploy.md.")
+    if made.authority:
+        print("Carry to each site: ca.crt and its own clients/NAME. To nobody: ca.key, server.key.")
+        print("Keep ca.key off line, and clients/*.pub confidential: see docs/deploy.md.")
+        return 0
+    if made.clients:
+        print("Carry to each new site: ca.crt and its own clients/NAME, over a confidential channel.")
+        print("A server that runs registers the new keys within seconds.")
+    if made.server:
+        print("Restart the server: it shows its former certificate until then. A run that is going on survives that.")
+        print("Carry nothing to the sites: their ca.crt and their keys stay as they are.")
     return 0
 
 
-def _whole(text: str, option: str, high: int) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= high:
-        raise ConfigError(f"{option} {text!r} is not a whole number from 1 to {high}.")
-    return int(text)
+def _remove(args: argparse.Namespace, folder: Path) -> int:
+    if args.san or args.days is not None or args.renew_server:
+        raise ConfigError("--remove goes with --out alone: leave out --san, --days and --renew-server.")
+    from pfedgp.operator.removed import remove_sites
+
+    remove_sites(folder / "clients", args.remove)
+    print(f"Taken out: {', '.join(args.remove)}. A server that runs refuses these keys within seconds, another when it")
+    print("starts. What a site has of its own, its data and its classifier, stays there.")
+    return 0

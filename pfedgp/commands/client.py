@@ -14,6 +14,7 @@ from pfedgp.site.state import SiteState
 from pfedgp.site.supervisor import SiteSupervisor
 from pfedgp_core.errors import ConfigError, DataError, UnreadableFileError
 from pfedgp_core.files.keys import read_site_key
+from pfedgp_core.files.private import as_private
 from pfedgp_core.memory import MemoryLimit
 from pfedgp_core.names import NAME_LIMIT, name_fault
 
@@ -61,7 +62,7 @@ def main(args: argparse.Namespace) -> int:
     plan = _plan(args)
     allow_files(FILES, "A site")
     folder = SiteState(Path(plan.state))
-    with folder.locked(), folder.logs() as logger:
+    with as_private(), folder.locked(), folder.logs() as logger:
         logger.info("pfedgp client %s: checking data, device and server ...", plan.name)
         return SiteSupervisor(_checked(plan), folder, logger).run()
 

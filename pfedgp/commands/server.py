@@ -3,12 +3,14 @@
 import argparse
 from pathlib import Path
 
+from pfedgp.options import read_whole
 from pfedgp.processes.limits import allow_files
 from pfedgp.processes.proxies import keep_direct
 from pfedgp_core.errors import ConfigError
 
 __all__ = ["add_arguments", "main"]
 
+CONNECTIONS = 1000
 FLEET = "0.0.0.0:9092"
 CONTROL = "127.0.0.1:8000"
 FILES = 512  # open at once: a connection for each site, the database, logs
@@ -28,6 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=CONTROL,
         metavar="HOST:PORT",
         help=f"where pfedgp run connects; without authentication, so never open to others (default: {CONTROL})",
+    )
+    parser.add_argument(
+        "--max-connections",
+        metavar="N",
+        help=f"connections that the Fleet port holds at a time, one for each site (default: {CONNECTIONS})",
     )
     parser.add_argument("--no-database", action="store_true", help="faster; a restart loses runs and registrations")
     parser.add_argument(
@@ -75,5 +82,8 @@ def main(args: argparse.Namespace) -> int:
         )
     allow_files(FILES, "The server")
     keep_direct(control[0])  # the server's own programs reach it there
-    run_server(Server(state, certs, fleet, control, not args.no_database, args.only is None))
+    connections = CONNECTIONS
+    if args.max_connections is not None:
+        connections = read_whole(args.max_connections, "--max-connections", 100_000)
+    run_server(Server(state, certs, fleet, control, not args.no_database, args.only is None, connections))
     return 0

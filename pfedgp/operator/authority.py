@@ -12,6 +12,7 @@ import ipaddress
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -22,13 +23,15 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from pfedgp_core.errors import ConfigError, UnreadableFileError
 from pfedgp_core.files import keys
+from pfedgp_core.files.private import private_folder
 from server.run.files import explained
 
-__all__ = ["ALWAYS", "issue", "read_certificate", "subject_names"]
+__all__ = ["ALWAYS", "Issued", "issue", "read_certificate", "subject_names"]
 
 # Flower's own programs on the server reach it under these.
 ALWAYS = ("localhost", "127.0.0.1", "::1")
 CA_DAYS = 3650
+_PUBLIC = ("ca.crt", "server.crt")
 _CLOCKS_DIFFER = timedelta(hours=1)
 _HOST = re.compile(
     r"(\*\.)?([A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.)*[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
@@ -36,9 +39,26 @@ _HOST = re.compile(
 _CLIENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
+@dataclass
+class Issued:
+    """What `issue` has made, a line for each thing."""
+
+    authority: list[str] = field(default_factory=list)
+    server: list[str] = field(default_factory=list)
+    clients: list[str] = field(default_factory=list)
+
+    @property
+    def lines(self) -> list[str]:
+        """All of them."""
+        return self.authority + self.server + self.clients
+
+    def __bool__(self) -> bool:
+        return bool(self.lines)
+
+
 def issue(
     folder: Path, names: Sequence[str], clients: Sequence[str], days: int = 825, renew_server: bool = False
-) -> list[str]:
+) -> "Issued":
     """Make what is missing in the folder; nothing that exists is overwritten.
 
     Parameters
@@ -57,8 +77,8 @@ def issue(
 
     Returns
     -------
-    list of str
-        A line for each thing that was made; empty where there was nothing to do.
+    Issued
+        What was made; false where there was nothing to do.
 
     Raises
     ------
@@ -79,22 +99,25 @@ def issue(
         raise ConfigError(f"{folder} has a server certificate but no authority: give another --out, or restore ca.*.")
     if not (folder / "server.crt").exists() and not names:
         raise ConfigError("A server certificate needs the names of the server: give --san NAME_OR_IP.")
+    private_folder(folder, (*_PUBLIC, "clients"))
     with explained(folder):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         (folder / "clients").mkdir(mode=0o700, exist_ok=True)
 
-    made = [] if (folder / "ca.crt").exists() else [_make_authority(folder)]
+    made = Issued()
+    if not (folder / "ca.crt").exists():
+        made.authority.append(_make_authority(folder))
     if not (folder / "server.crt").exists():
-        made.append(_make_server(folder, wanted, days))
+        made.server.append(_make_server(folder, wanted, days))
     elif renew_server:
         kept = [] if names else _alternative_names(read_certificate(folder / "server.crt"))
         _signer(folder)  # before anything is moved
         old = _put_aside(folder)
-        made += [_make_server(folder, wanted or kept, days), f"the old one is kept as {old}"]
+        made.server += [_make_server(folder, wanted or kept, days), f"the old one is kept as {old}"]
     elif missing := [n for n in wanted if n not in _alternative_names(read_certificate(folder / "server.crt"))]:
         listed = ", ".join(str(name.value) for name in missing)
         raise ConfigError(f"The server certificate in {folder} is not for {listed}: repeat with --renew-server.")
-    made += [_make_client(folder / "clients", name) for name in clients if not _has_client(folder / "clients", name)]
+    new = [name for name in clients if not _has_client(folder / "clients", name)]
+    made.clients += [_make_client(folder / "clients", name) for name in new]
     return made
 
 

@@ -20,6 +20,7 @@ from flwr.proto.control_pb2 import (
     StartRunRequest,
     StopRunRequest,
     StreamLogsRequest,
+    UnregisterNodeRequest,
 )
 from flwr.proto.fab_pb2 import Fab
 from flwr.supercore.control import ControlHttpClient
@@ -160,6 +161,11 @@ class Control:
                 return False
             raise
         return True
+
+    def unregister(self, node_id: int) -> None:
+        """Forget a site: its key is refused from now on, and cannot be registered again."""
+        with self._explained():
+            self._client.UnregisterNode(UnregisterNodeRequest(node_id=node_id))
 
     def start(self, fab: bytes, digest: str, config: Mapping[str, Any]) -> int:
         """Start a run of an app bundle and return its id.

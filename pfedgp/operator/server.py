@@ -24,6 +24,8 @@ class Server:
         Keep runs and registrations on disk.
     superexec : bool
         Start a SuperExec too.
+    connections : int
+        How many connections the Fleet port holds at a time; a site has one.
     """
 
     state: ServerState
@@ -32,6 +34,7 @@ class Server:
     control: tuple[str, int]
     database: bool = True
     superexec: bool = True
+    connections: int = 1000
 
     @property
     def ca(self) -> Path:

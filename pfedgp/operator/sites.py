@@ -1,4 +1,4 @@
-"""The sites of a deployment: registering their public keys, and telling who is connected."""
+"""The sites of a deployment: registering their public keys, taking sites out, and telling who is connected."""
 
 import threading
 import time
@@ -8,6 +8,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives import serialization
 
 from pfedgp.operator.control import Control, UnreachableError
+from pfedgp.operator.removed import removed_keys
 from pfedgp_core.errors import ConfigError, PFedGPError, UnreadableFileError
 from pfedgp_core.files import keys
 from pfedgp_core.words import few
@@ -35,7 +36,7 @@ def read_public_key(path: Path) -> bytes:
 
 
 class SiteWatch:
-    """A thread that registers the keys in a folder, also new ones, and says which sites come and go.
+    """A thread that registers the keys in a folder, takes out those that were removed, and says who comes and goes.
 
     Make it before the SuperLink starts: what that has in its database from before is not taken for connected.
 
@@ -44,7 +45,7 @@ class SiteWatch:
     control : Control
         Used by this thread alone.
     folder : Path
-        Holds ``NAME.pub`` files.
+        Holds ``NAME.pub`` files, and removed ones as `pfedgp.operator.removed` says.
     say : callable
         Takes a line for the console.
     """
@@ -52,6 +53,7 @@ class SiteWatch:
     def __init__(self, control: Control, folder: Path, say: Callable[[str], None]) -> None:
         self.control, self.folder, self.say = control, folder, say
         self._known: dict[Path, int] = {}
+        self._taken_out: set[Path] = set()
         self._online: set[str] = set()
         self._before: set[str] = set()
         self._since = time.time()
@@ -70,12 +72,14 @@ class SiteWatch:
         self.control.close()
 
     def forget(self) -> None:
-        """Register all keys again, after a SuperLink without a database has forgotten them."""
+        """Look at all keys again, after a SuperLink without a database has forgotten them."""
         self._known.clear()
+        self._taken_out.clear()
 
     def _run(self) -> None:
         while not self._stop.is_set():
             try:
+                self._take_out()
                 self._register()
                 self._tell()
             except UnreachableError:
@@ -83,6 +87,22 @@ class SiteWatch:
             except PFedGPError as error:
                 self.say(f"warning: {error}")
             self._stop.wait(EVERY)
+
+    def _take_out(self) -> None:
+        new = [path for path in removed_keys(self.folder) if path not in self._taken_out]
+        if not new:
+            return
+        nodes = {node.public_key.strip(): node for node in self.control.nodes()}
+        for path in new:
+            try:
+                node = nodes.get(read_public_key(path).strip())
+            except ConfigError as error:
+                self.say(f"warning: {error}")
+                node = None
+            if node is not None:
+                self.control.unregister(node.node_id)
+                self.say(f"{node.name} is taken out: its key is refused from now on")
+            self._taken_out.add(path)
 
     def _register(self) -> None:
         new: list[str] = []

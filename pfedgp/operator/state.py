@@ -20,12 +20,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pfedgp_core.checks import integer, text
 from pfedgp_core.errors import ConfigError, DamagedStateError, MissingFileError, RunFailedError, UnreadableFileError
 from pfedgp_core.files.json_file import read_object
 from pfedgp_core.files.lock import FileLock, holder, is_locked
+from pfedgp_core.files.private import private_folder, tighten
 from pfedgp_core.files.regular import one_line
 from server.run.files import explained, write_whole
 
@@ -34,6 +35,7 @@ __all__ = ["CONNECTION", "ServerState", "default_state", "is_network_file_system
 CONNECTION = "pfedgp"
 _TEXTS = {"fleet_address", "control_address", "control_listens", "certs", "ca", "started"}
 _TABLES = {"processes", "versions"}
+_OURS = ("lock", "server.json", "superlink.db", "superexec.secret", "flwr", "logs", "runs")
 _NETWORK = ("nfs", "cifs", "smb", "ceph", "lustre", "gpfs", "glusterfs", "sshfs", "9p", "afs", "beegfs")
 
 
@@ -80,20 +82,22 @@ class ServerState:
         """Folders of the runs."""
         return self.path / "runs"
 
-    def prepare(self) -> None:
-        """Make the folders where they are missing.
+    def prepare(self) -> Self:
+        """Make the folders where they are missing, keep others from reading them, and return this object.
 
         Raises
         ------
         ArtefactError
-            The folder cannot be written.
+            The folder cannot be written, or is open to others and holds something else.
         """
+        private_folder(self.path, _OURS)
         with explained(self.path):
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             for folder in (self.flwr, self.logs, self.runs):
                 folder.mkdir(exist_ok=True)
             with os.fdopen(os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600), "w"):
                 pass  # whether files can be made here
+        tighten(self.path, ("flwr", "logs"))
+        return self
 
     def make_secret(self) -> None:
         """Make the secret where it is missing."""
@@ -170,6 +174,7 @@ class ServerState:
         for option, keys in (
             ("--fleet-address", ("fleet_address",)),
             ("--control-address", ("control_listens", "control_address")),
+            ("--max-connections", ("connections",)),
         ):
             words += next(([option, str(record[key])] for key in keys if key in record), [])
         words += ["--no-database"] if record.get("database") is False else []

@@ -1,6 +1,7 @@
 """The server of a deployment: Flower's SuperLink and SuperExec, started so that a run survives a crash of either."""
 
 import os
+import sys
 import threading
 import time
 from datetime import UTC, datetime
@@ -18,11 +19,12 @@ from pfedgp.operator.state import ServerState
 from pfedgp.operator.superexec import COMMAND
 from pfedgp.operator.supervisor import Program, ServerSupervisor
 from pfedgp.processes.called_as import called_as, shown
-from pfedgp.processes.flower import flower_environment, flower_program
+from pfedgp.processes.flower import flower_environment
 from pfedgp.processes.linux import is_alive, listens
 from pfedgp.processes.signals import on_stop_signal
 from pfedgp_core.errors import ConfigError, RunFailedError
 from pfedgp_core.files.pem import plain_certificate, plain_copy, plain_key
+from pfedgp_core.files.private import as_private
 from pfedgp_core.wire.versions import software_versions
 
 __all__ = ["run_server", "run_superexec"]
@@ -30,7 +32,7 @@ __all__ = ["run_server", "run_superexec"]
 START_TIMEOUT = 90.0
 PORT_PATIENCE = 5.0  # seconds
 FORMER_ENDS = 60.0  # seconds; the programs of a server that was killed end within two, on a loaded machine later
-DAY = 86400.0
+MINUTE, DAY = 60.0, 86400.0
 
 
 def run_server(server: Server) -> None:
@@ -43,16 +45,15 @@ def run_server(server: Server) -> None:
     """
     until = check_certificates(server.certs)
     check_control_name(server.certs, reachable_as(server.control[0]))
-    server.state.prepare()
     stopped = threading.Event()
-    with server.state.locked(), on_stop_signal(lambda _: stopped.set()):
+    with as_private() as umask, server.state.prepare().locked(), on_stop_signal(lambda _: stopped.set()):
         server.state.make_secret()
         _wait_for_the_end_of(_former(server.state), stopped)
         check_free(*server.fleet, "--fleet-address", PORT_PATIENCE)
         check_free(*server.control, "--control-address", PORT_PATIENCE)
         for line in warnings(server, until):
             _say(f"warning: {line}")
-        _supervise(server, stopped)
+        _supervise(server, stopped, umask)
 
 
 def run_superexec(state: ServerState, runtime: str, ca: Path, secret: Path) -> None:
@@ -70,15 +71,14 @@ def run_superexec(state: ServerState, runtime: str, ca: Path, secret: Path) -> N
         The secret that the SuperLink has; waited for, because that one makes it.
     """
     read_certificate(ca)
-    state.prepare()
     stopped = threading.Event()
-    with state.locked("lock-superexec"), on_stop_signal(lambda _: stopped.set()):
+    with as_private() as umask, state.prepare().locked("lock-superexec"), on_stop_signal(lambda _: stopped.set()):
         supervisor = ServerSupervisor(state.logs, _say)
         _wait_for_secret(secret, stopped)
         if stopped.is_set():
             return
         try:
-            supervisor.start(_superexec(state, runtime, ca, secret))
+            supervisor.start(_superexec(state, runtime, ca, secret, umask))
             _say(f"SuperExec of the SuperLink at {runtime}; runs are written to {shown(str(state.runs))}")
             while not stopped.wait(0.5):
                 supervisor.check()
@@ -91,7 +91,7 @@ def _environment(home: Path) -> dict[str, str]:
     return flower_environment(home, FLWR_SUPEREXEC_TASK_POLL_INTERVAL="0.5", FLWR_LOG_LEVEL="WARNING")
 
 
-def _supervise(server: Server, stopped: threading.Event) -> None:
+def _supervise(server: Server, stopped: threading.Event, umask: int) -> None:
     supervisor = ServerSupervisor(server.state.logs, _say)
     record: dict[str, Any] = {
         "pid": os.getpid(),
@@ -101,6 +101,7 @@ def _supervise(server: Server, stopped: threading.Event) -> None:
         "ca": str(plain_copy(server.ca, server.state.flwr, plain_certificate)),
         "certs": str(server.certs),
         "database": server.database,
+        "connections": server.connections,
         "superexec": server.superexec,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": software_versions(),
@@ -117,7 +118,7 @@ def _supervise(server: Server, stopped: threading.Event) -> None:
             return
         if server.superexec:
             address, secret = server.control_address, server.state.secret
-            supervisor.start(_superexec(server.state, address, server.ca, secret))
+            supervisor.start(_superexec(server.state, address, server.ca, secret, umask))
         server.state.write_server(record | {"processes": _pids(supervisor)})
         _say(f"sites connect to port {server.fleet[1]} (gRPC, TLS, {join(*server.fleet)})")
         if called_as():
@@ -125,14 +126,16 @@ def _supervise(server: Server, stopped: threading.Event) -> None:
         else:
             _say(f"pfedgp run, status and stop use --state {server.state.path} ({server.control_address})")
         watch.start()
-        looked = time.monotonic()
+        looked = shortened = time.monotonic()
         while not stopped.wait(0.5):
             if supervisor.check():
                 watch.forget()
                 server.state.write_server(record | {"processes": _pids(supervisor)})
+            if time.monotonic() - shortened > MINUTE:  # a stranger's calls write lines too
+                shortened = time.monotonic()
+                supervisor.shorten_logs()
             if time.monotonic() - looked > DAY:
                 looked = time.monotonic()
-                supervisor.shorten_logs()
                 for line in expiry(read_certificate(server.certs / "server.crt").not_valid_after_utc):
                     _say(f"warning: {line}")
     finally:
@@ -175,7 +178,8 @@ def _superlink(server: Server) -> Program:
     certificate = plain_copy(certs / "server.crt", state.flwr, plain_certificate)
     key = plain_copy(certs / "server.key", state.flwr, plain_key)
     command = [
-        flower_program("flower-superlink"),
+        *(sys.executable, "-P", "-m", "pfedgp.operator.superlink_process", str(server.connections)),
+        "flower-superlink",
         *("--ssl-ca-certfile", str(plain_copy(server.ca, state.flwr, plain_certificate))),
         *("--ssl-certfile", str(certificate), "--ssl-keyfile", str(key)),
         "--enable-supernode-auth",
@@ -188,7 +192,7 @@ def _superlink(server: Server) -> Program:
     return Program("superlink", command, _environment(state.flwr), state.path)
 
 
-def _superexec(state: ServerState, runtime: str, ca: Path, secret: Path) -> Program:
+def _superexec(state: ServerState, runtime: str, ca: Path, secret: Path, umask: int) -> Program:
     ca = plain_copy(ca, state.flwr, plain_certificate)
     command = [
         *COMMAND,
@@ -196,7 +200,8 @@ def _superexec(state: ServerState, runtime: str, ca: Path, secret: Path) -> Prog
         *("--superexec-auth-secret-file", str(secret)),
     ]
     # The server app's folder is the one of its SuperExec: relative paths of a run are below the state folder.
-    return Program("superexec", command, _environment(state.flwr), state.path)
+    # Reports and models are there to be shared: the folders of runs get the rights that the operator gives.
+    return Program("superexec", command, _environment(state.flwr), state.path, umask)
 
 
 def _pids(supervisor: ServerSupervisor) -> dict[str, int]:

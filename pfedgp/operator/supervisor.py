@@ -38,12 +38,15 @@ class Program:
     environment : mapping
     folder : Path
         Its working folder.
+    umask : int
+        Rights that its files do not get; by default as of this process.
     """
 
     name: str
     command: Sequence[str]
     environment: Mapping[str, str]
     folder: Path
+    umask: int = -1
     process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
     started: float = field(default=0.0, init=False)
     next_start: float = field(default=0.0, init=False)
@@ -186,5 +189,7 @@ class ServerSupervisor:
         with (self.logs / f"{program.name}.log").open("ab") as log:
             program.log_start = log.tell()
             # Where this server is killed, its processes would keep the ports from the next one.
-            program.process = start_child(program.command, program.environment, log, folder=program.folder)
+            program.process = start_child(
+                program.command, program.environment, log, folder=program.folder, umask=program.umask
+            )
         program.started = time.monotonic()

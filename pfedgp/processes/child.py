@@ -20,6 +20,7 @@ def start_child(
     stdout: IO[bytes] | int,
     stderr: IO[bytes] | int = subprocess.STDOUT,
     folder: Path | None = None,
+    umask: int = -1,
 ) -> "subprocess.Popen[bytes]":
     """Start a program without input that gets SIGTERM once the thread that starts it is gone.
 
@@ -34,6 +35,8 @@ def start_child(
         As of ``subprocess.Popen``.
     folder : Path, optional
         Its working folder.
+    umask : int
+        As of ``subprocess.Popen``; by default that of this process.
     """
     # Isolated and without site packages, the Python in between takes some hundredths of a second.
     between = (sys.executable, "-I", "-S", parent.__file__, str(os.getpid()), str(int(signal.SIGTERM)))
@@ -45,6 +48,7 @@ def start_child(
         stdout=stdout,
         stderr=stderr,
         start_new_session=True,
+        umask=umask,
     )
 
 

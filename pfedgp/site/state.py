@@ -12,11 +12,14 @@ from typing import Any
 
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.files.lock import FileLock
+from pfedgp_core.files.private import private_folder, tighten
 from pfedgp_core.files.whole import explained
 
 __all__ = ["SiteState"]
 
 LOG_BYTES, LOG_FILES = 2_000_000, 4
+_FOLDERS = ("logs", "flwr", "site", "kept")
+_OURS = (*_FOLDERS, "lock", "client.json", "progress.json", "split.json")
 
 
 class SiteState:
@@ -34,18 +37,20 @@ class SiteState:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Make the folder this process's own until the block ends, or the process does.
+        """Make the folder this process's own until the block ends, or the process does; others cannot read it.
 
         Raises
         ------
         ConfigError
             Another process has it.
         ArtefactError
-            The folder cannot be made or written.
+            The folder cannot be made or written, or is open to others and holds something else.
         """
+        private_folder(self.path, _OURS)
         with explained(self.path):
-            for folder in (self.path, self.log_file.parent, self.path / "flwr"):
-                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for folder in (self.log_file.parent, self.path / "flwr"):
+                folder.mkdir(exist_ok=True, mode=0o700)
+        tighten(self.path, _FOLDERS)
 
         def refused(who: str) -> ConfigError:
             return ConfigError(

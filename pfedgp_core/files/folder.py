@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pfedgp_core.errors import ArtefactError
+from pfedgp_core.files.private import as_private, private_folder, tighten
 from pfedgp_core.files.whole import folder_to_disk, resolved, to_disk
 
 __all__ = ["recover_folder", "write_folder"]
 
 
 def write_folder(path: Path, files: Mapping[str, bytes], replace: bool = False) -> None:
-    """Make a folder with these files.
+    """Make a folder with these files, which only its owner can read.
 
     The folder is built under another name beside its place and then renamed. A folder that is replaced keeps the files
     that it has beside those of `files`.
@@ -35,14 +36,18 @@ def write_folder(path: Path, files: Mapping[str, bytes], replace: bool = False) 
         _refuse(path, replace)
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir()
         if path.is_dir():
-            shutil.copytree(path, draft, symlinks=True, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*files))
-            shutil.copymode(path, draft)
-        for name, content in files.items():
-            with (draft / name).open("wb") as file:
-                file.write(content)
-                to_disk(file)
+            private_folder(path, files)
+        with as_private():
+            draft.mkdir()
+            if path.is_dir():
+                shutil.copytree(path, draft, symlinks=True, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*files))
+                draft.chmod(0o700)
+                tighten(draft)
+            for name, content in files.items():
+                with (draft / name).open("wb") as file:
+                    file.write(content)
+                    to_disk(file)
         _swap(draft, path, former)
     except (OSError, shutil.Error) as error:
         raise _cannot(path, error) from error

@@ -14,6 +14,7 @@ from pfedgp_core.registry import is_gaussian
 from pfedgp_core.words import counted, few, size
 from server.report.reporters import Reporter
 from server.report.wording import MEAN, OWN, doubt_of, duration, measure, number, shortened, telling
+from server.run.origin import Origin
 
 __all__ = ["ConsoleReporter"]
 
@@ -39,7 +40,7 @@ class ConsoleReporter(Reporter):
         self._counters: Counter[str] = Counter()
         self._latest: deque[float] = deque(maxlen=_LATEST)  # seconds of rounds
 
-    def start(self, settings: Settings, n_clients: int, path: Path, own_data: bool = False) -> None:
+    def start(self, settings: Settings, n_clients: int, path: Path, origin: Origin) -> None:
         """Print the effective settings as a small tree."""
         s, gp = settings, settings.gp
         self._rounds, self._report = s.rounds, task_report(s.task)
@@ -51,7 +52,7 @@ class ConsoleReporter(Reporter):
             inference: how,
         }
         rows = {
-            "data": f"the clients' own, {s.task}" if own_data else f"{s.dataset}, {self._report.labels(s)}",
+            "data": f"{origin.data}, {s.task if origin.own else self._report.labels(s)}",
             "clients": f"{n_clients}, {s.clients_per_round} sampled in each round",
             "rounds": f"{s.rounds}, validation every {s.evaluate_every}, {s.aggregation} average",
             "method": ", ".join([s.method, *_own_settings(s)]),

@@ -19,6 +19,7 @@ from pfedgp_core.config import Settings
 from server.report.reporters import Reporter, client_measures, pooled_measures
 from server.report.wording import MEAN, capital, title
 from server.run.files import write_whole
+from server.run.origin import Origin
 
 __all__ = ["PrometheusFile"]
 
@@ -42,12 +43,12 @@ class PrometheusFile(Reporter, Collector):
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
-    def start(self, settings: Settings, n_clients: int, path: Path, own_data: bool = False) -> None:
+    def start(self, settings: Settings, n_clients: int, path: Path, origin: Origin) -> None:
         """Write what is known before the first round."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         labels = {
             "run": path.name,
-            "dataset": settings.dataset,
+            "dataset": origin.data,
             "variant": settings.variant,
             "seed": f"{settings.seed}",
         }

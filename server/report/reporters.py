@@ -7,6 +7,7 @@ from typing import Any
 
 from pfedgp_core.config import Settings
 from server.report.wording import metric_behind
+from server.run.origin import Origin
 
 __all__ = ["Guarded", "Reporter", "client_measures", "pooled_measures"]
 
@@ -22,8 +23,8 @@ class Reporter:
     ``summary.json``.
     """
 
-    def start(self, settings: Settings, n_clients: int, path: Path, own_data: bool = False) -> None:
-        """Before the first round; `own_data` says that the clients brought their data themselves."""
+    def start(self, settings: Settings, n_clients: int, path: Path, origin: Origin) -> None:
+        """Before the first round; `origin` says what the run is about."""
 
     def resume(self, done: int, history: Sequence[Mapping[str, Any]]) -> None:
         """After `start`, where `done` rounds were done before; `history` holds their records."""
@@ -71,9 +72,9 @@ class Guarded(Reporter):
         self._reporter, self._what = reporter, what
         self._broken = False
 
-    def start(self, settings: Settings, n_clients: int, path: Path, own_data: bool = False) -> None:
+    def start(self, settings: Settings, n_clients: int, path: Path, origin: Origin) -> None:
         """Pass on."""
-        self._try(self._reporter.start, settings, n_clients, path, own_data)
+        self._try(self._reporter.start, settings, n_clients, path, origin)
 
     def resume(self, done: int, history: Sequence[Mapping[str, Any]]) -> None:
         """Pass on."""

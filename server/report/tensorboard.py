@@ -9,6 +9,7 @@ import numpy as np
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError
 from server.report.reporters import Reporter, client_measures, pooled_measures
+from server.run.origin import Origin
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
@@ -40,7 +41,7 @@ class TensorBoardLog(Reporter):
         self.folder = folder
         self._writer: SummaryWriter | None = None
 
-    def start(self, settings: Settings, n_clients: int, path: Path, own_data: bool = False) -> None:
+    def start(self, settings: Settings, n_clients: int, path: Path, origin: Origin) -> None:
         """Open the log and note the settings."""
         require_tensorboard()
         from torch.utils.tensorboard import SummaryWriter

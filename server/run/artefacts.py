@@ -37,6 +37,7 @@ from server.run.files import append_line, explained, write_new, write_whole
 from server.run.json_text import to_json
 from server.run.model_file import holds_model, remove_model, save_model
 from server.run.new_folder import refuse_used, used
+from server.run.origin import UNKNOWN, Origin
 from server.run.run_config import config_text
 
 __all__ = ["RunFolder"]
@@ -61,6 +62,18 @@ class RunFolder:
     def run_key(self) -> str:
         """Names the run to its clients; a run that goes on has the one it was started with."""
         return str(self.run_info.get("run_id", ""))
+
+    @property
+    def origin(self) -> Origin:
+        """The run's origin; unknown before `originate`."""
+        info = self.run_info
+        return Origin(info.get("data", UNKNOWN), info.get("repeat", ""), info.get("own_data", False))
+
+    def originate(self, settings: Settings, origin: Origin) -> None:
+        """Write down the run's origin, once; a run that goes on has the one that it was started with."""
+        if "data" not in self.run_info:
+            self.run_info |= {"data": origin.data, "repeat": origin.repeat, "own_data": origin.own}
+            write_whole(self.path / "config.toml", config_text(settings, self.run_info))
 
     @classmethod
     def create(cls, path: Path, settings: Settings, run_info: Mapping[str, Any]) -> "RunFolder":
@@ -152,5 +165,5 @@ class RunFolder:
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Write ``summary.json``; a run without it was cut off."""
-        text = to_json({**summary, "run": self.run_info}, "summary", indent=2)
+        text = to_json({**summary, "dataset": self.origin.data, "run": self.run_info}, "summary", indent=2)
         write_whole(self.path / "summary.json", text + "\n")

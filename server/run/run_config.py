@@ -17,10 +17,18 @@ __all__ = ["check_origin", "config_text", "read_origin"]
 
 
 def config_text(settings: Settings, run_info: Mapping[str, Any]) -> str:
-    """Return the content of the file; it reads back with `settings` and `read_origin`."""
+    """Return the content of the file; it reads back with `settings` and `read_origin`.
+
+    Parameters
+    ----------
+    settings : Settings
+    run_info : mapping
+        Values of JSON; ``data`` and ``repeat`` are those of the run's `Origin`, once it is known.
+    """
     # As JSON, a value with line breaks stays on its line, where it cannot pass for a setting.
     origin = "".join(f"# {key}: {to_json(value, f'run info {key}')}\n" for key, value in run_info.items())
-    head = "# Settings of a pFedGP run. Repeat it with: pfedgp simulate --config THIS_FILE\n"
+    head = f"# Settings of a pFedGP run{' on ' + run_info['data'] if 'data' in run_info else ''}.\n"
+    head += f"# Repeat it with: {run_info['repeat']}\n" if run_info.get("repeat") else ""
     return f"{head}{origin}\n{dump_settings(settings)}"
 
 

@@ -1,7 +1,7 @@
-"""Foreign activation: whoever knows a site's public key can make it look connected, without its private key.
+"""Activation of a site's node by somebody else: with the site's stolen key, or with a key that is nobody's.
 
 Flower 1.39 checks that a call to activate a node is signed by some key, and looks up the node by another one that the
-call names. What can be gained by it is a node that answers nothing; its messages stay out of reach.
+call names. So in stock Flower the second kind works too, and leaves a node that answers nothing.
 """
 
 from datetime import UTC, datetime
@@ -19,9 +19,13 @@ from flwr.supercore.runtime_version_compatibility import RuntimeVersionMetadata
 __all__ = ["activate"]
 
 
-def activate(superlink: str, ca: Path, public_key: Path, heartbeat: float) -> int:
-    """Make the node of a public key look connected, with a key that is nobody's; return the node's id."""
+def activate(superlink: str, ca: Path, public_key: Path, heartbeat: float, stolen: Path | None = None) -> int:
+    """Make the node of a public key look connected, with a stolen key or one that is nobody's; return the node's id."""
     own = ec.generate_private_key(ec.SECP384R1())
+    if stolen is not None:
+        found = serialization.load_ssh_private_key(stolen.read_bytes(), None)
+        assert isinstance(found, ec.EllipticCurvePrivateKey)
+        own = found
     victim = serialization.load_ssh_public_key(public_key.read_bytes())
     assert isinstance(victim, ec.EllipticCurvePublicKey)
     now = datetime.now(UTC).isoformat()

@@ -21,6 +21,18 @@ COMPOSE = (
 )
 
 
+def exec_commands() -> list[str]:
+    """What the page has readers do inside containers that run."""
+    return [line for block in BLOCKS for line in block.splitlines() if re.search(r"\bcompose\b.* exec ", line)]
+
+
+def test_after_up_has_stopped_everything_its_commands_still_work() -> None:
+    """Only the doctor needs a container that runs: it looks at that one's processes."""
+    commands = exec_commands()
+    assert commands
+    assert all("pfedgp doctor" in command for command in commands), commands
+
+
 def relative_paths(text: str) -> list[str]:
     """Paths in commands of compose that it would resolve elsewhere than the reader expects."""
     lines = re.sub(r"\\\n#?\s*", " ", text).splitlines()

@@ -1,15 +1,11 @@
 """A phantom in a site's place: it costs a run one timeout, and the site gets back with a new key."""
 
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 
-from pfedgp.processes.flower import flower_program
-from tests.conftest import QUIET
 from tests.deploy.deployment import WARDS, Deployment, deployed
 from tests.deploy.phantom import activate
 from tests.deploy.program import wait_for
@@ -44,11 +40,8 @@ def test_a_phantom_costs_one_timeout_and_a_new_key_brings_the_site_back(tmp_path
         site.says(r"Waiting: .*key", 60.0)
         assert site.stop() == 0
 
-        # The remedy of docs/deploy.md: away with the node, a new key of the same name.
-        node = next(s for s in deployment.status()["sites"] if s["name"] == VICTIM)
-        flower(deployment, "supernode", "unregister", node["id"], "pfedgp")
-        for key in (deployment.key(VICTIM), deployment.key(f"{VICTIM}.pub")):
-            key.unlink()
+        # The remedy of docs/deploy.md: away with the key, a new one of the same name.
+        assert deployment.call("certs", "--remove", VICTIM, "--out", str(deployment.certs)).returncode == 0
         assert deployment.call("certs", "--client-names", VICTIM, "--out", str(deployment.certs)).returncode == 0
         before = last(deployment)
         deployment.start_site(VICTIM, "--data", str(deployment.data(VICTIM)))
@@ -75,17 +68,8 @@ def last(deployment: Deployment) -> int:
 def activated(deployment: Deployment) -> bool:
     """Activate the victim's node; False while the server still takes it for connected."""
     try:
-        public = deployment.key(f"{VICTIM}.pub")
-        return activate(deployment.superlink, deployment.ca, public, heartbeat=1800.0) > 0
+        public, stolen = deployment.key(f"{VICTIM}.pub"), deployment.key(VICTIM)
+        return activate(deployment.superlink, deployment.ca, public, heartbeat=1800.0, stolen=stolen) > 0
     except grpc.RpcError as error:
         assert "2004" in str(error.details()), error  # noqa: PT017 (another error is a failure)
         return False
-
-
-def flower(deployment: Deployment, *arguments: str) -> None:
-    """Flower's own command line, as the server's state folder sets it up."""
-    environment = os.environ | QUIET | {"FLWR_HOME": str(deployment.state / "flwr")}
-    done = subprocess.run(
-        [flower_program("flwr"), *arguments], env=environment, capture_output=True, text=True, timeout=60.0, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr

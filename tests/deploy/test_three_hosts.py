@@ -85,7 +85,7 @@ def test_the_run_learns_and_leaves_everything(trained: Deployment) -> None:
     summary = trained.summary("first")
     assert summary["status"] == "completed"
     assert summary["accuracy"] > 0.8  # 1/4 and 1/3 by chance
-    assert summary["dataset"] == "own data"
+    assert summary["dataset"] == "own data of 2 sites"
     rounds = trained.rounds("first")
     assert [record["round"] for record in rounds] == list(range(1, ROUNDS + 1))
     assert all(record["ok"] == 2 and not record["failed"] and not record["validation_failed"] for record in rounds)

@@ -15,6 +15,7 @@ from server.outputs import Outputs
 from server.report.prometheus import PrometheusFile
 from server.report.reporters import Guarded, Reporter, client_measures, pooled_measures
 from server.report.tensorboard import TensorBoardLog
+from server.run.origin import Origin
 from server.run.settings import read_settings_file
 from tests.federation_run import SMALL, Run, federate
 
@@ -56,7 +57,7 @@ SUMMARY: dict[str, Any] = {
 
 
 def play(reporter: Reporter, settings: Settings = SMALL) -> None:
-    reporter.start(settings, 2, Path("/runs/first"))
+    reporter.start(settings, 2, Path("/runs/first"), Origin.of(settings, 3))
     reporter.round(RECORD)
     reporter.round(SECOND)
     reporter.finish(ROWS, SUMMARY, Path("/runs/first"))
@@ -72,6 +73,8 @@ def test_prometheus_reads_the_state_of_the_run(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "run.prom"
     play(PrometheusFile(path))
     read = samples(path)
+    labels = {"run": "first", "dataset": "own data of 3 sites", "variant": "full", "seed": f"{SMALL.seed}"}
+    assert read["pfedgp_run_info", tuple(sorted(labels.items()))] == 1
     assert read["pfedgp_round", ()] == 2
     assert read["pfedgp_train_loss", ()] == 0.5  # of round 1: round 2 has none
     assert read["pfedgp_validation_accuracy", ()] == 0.75
@@ -90,7 +93,7 @@ def test_prometheus_reads_the_state_of_the_run(tmp_path: Path) -> None:
 
 def test_prometheus_sees_a_run_in_progress_and_a_failed_one(tmp_path: Path) -> None:
     reporter = PrometheusFile(tmp_path / "run.prom")
-    reporter.start(SMALL, 2, Path("/runs/first"))
+    reporter.start(SMALL, 2, Path("/runs/first"), Origin.of(SMALL, 0))
     assert samples(tmp_path / "run.prom")["pfedgp_run_status", (("state", "running"),)] == 1
     reporter.fail({"status": "failed", "reason": "x"}, Path("/runs/first"))
     assert samples(tmp_path / "run.prom")["pfedgp_run_status", (("state", "failed"),)] == 1

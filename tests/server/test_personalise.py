@@ -48,7 +48,7 @@ def test_sites_make_their_classifiers_from_the_best_model(
     caplog.set_level(logging.INFO, "pfedgp")
     run = start(grid_of(data, tmp_path), SETTINGS, tmp_path / "run")
     assert run.summary["status"] == "completed"
-    assert run.summary["dataset"] == "own data"
+    assert run.summary["dataset"] == "own data of 2 sites"
     result = onboarded(run)
     assert (result["status"], result["onboarded"], result["failed"]) == ("completed", 2, 0)
     assert [row["client"] for row in result["sites"]] == ["ward-1", "ward-2"]

@@ -45,6 +45,7 @@ _OWN_CLASSES = (
     "of the client's training data."
 )
 _ONLY_OWN_CLASSES = " Models predict among the classes of their client's training data, and among no others."
+_OF_SIMULATIONS = ("dataset", "data-root", "unseen-clients", "partition", "classes-per-client")
 _TEMPERATURES = ("temperature", "model_temperature")
 
 
@@ -57,7 +58,7 @@ def page(run: RunFiles) -> str:
         "Class confusion": _confusion(run),
         "Certificates": certificate_table(run.certificates).html() if run.certificates else "",
         "Bytes and seconds": _costs(run),
-        "Settings": render("pairs", table=settings_table(run.settings)),
+        "Settings": render("pairs", table=settings_table(_telling_settings(run))),
     }
     return render(
         "page",
@@ -86,9 +87,14 @@ def _lead(run: RunFiles) -> str:
     method = str(s.get("method"))
     how = f"{method} with {s.get('variant')} GP" if is_gaussian(method) else method
     return (
-        f"{s.get('dataset')}, {how}, {summary.get('clients', s.get('clients'))} clients, "
+        f"{run.data}, {how}, {summary.get('clients', s.get('clients'))} clients, "
         f"{len(run.rounds)} of {s.get('rounds')} rounds, seed {s.get('seed')}"
     )
+
+
+def _telling_settings(run: RunFiles) -> dict[str, Any]:
+    """The settings that the run was made with: those of a simulated data set say nothing about sites' own data."""
+    return {key: value for key, value in run.settings.items() if not (run.own_data and key in _OF_SIMULATIONS)}
 
 
 def _notices(run: RunFiles) -> list[str]:

@@ -17,8 +17,10 @@ from pfedgp_core.metrics.base import Metric
 from pfedgp_core.metrics.calibration import Confusion
 from pfedgp_core.metrics.classification import MetricSums
 from server.report.wording import metric_behind
+from server.run.origin import UNKNOWN
 from server.run.record_lines import parse_record
 from server.run.resume import has_config
+from server.run.run_config import read_origin
 from server.run.settings import read_kept_settings
 
 __all__ = ["Calibration", "RunFiles", "as_number", "judged_columns", "read_run", "worst_first"]
@@ -72,6 +74,10 @@ class RunFiles:
         The rows of ``clients.csv``, as text.
     calibration : Calibration or None
     certificates : list of dict
+    data : str
+        What the run is about, as its origin says it.
+    own_data : bool
+        Whether the clients brought their data themselves.
     """
 
     path: Path
@@ -81,6 +87,8 @@ class RunFiles:
     clients: list[Row] = field(default_factory=list)
     calibration: Calibration | None = None
     certificates: list[dict[str, Any]] = field(default_factory=list)
+    data: str = UNKNOWN
+    own_data: bool = False
 
 
 def read_run(path: Path) -> RunFiles:
@@ -103,6 +111,9 @@ def read_run(path: Path) -> RunFiles:
     except (DataError, *MALFORMED) as error:
         raise _damaged(path / "calibration.json", error) from error
     certificates = _if_there(path / "certificates.json", read_list) or []
+    origin = read_origin(path)
+    # Runs of former versions have it in their summary alone.
+    data = str(origin.get("data", summary.get("dataset", UNKNOWN)))
     return RunFiles(
         path,
         Settings().to_run_config() | settings,
@@ -111,6 +122,8 @@ def read_run(path: Path) -> RunFiles:
         _rows(path / "clients.csv"),
         read,
         [certificate for certificate in certificates if isinstance(certificate, dict)],
+        data,
+        bool(origin.get("own_data", data == "own data")),
     )
 
 

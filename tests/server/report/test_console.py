@@ -8,6 +8,7 @@ import pytest
 
 from pfedgp_core.config import Settings
 from server.report.console import ConsoleReporter
+from server.run.origin import Origin
 
 RECORD: dict[str, Any] = {
     "round": 5,
@@ -49,6 +50,9 @@ SUMMARY: dict[str, Any] = {
 }
 
 
+DIGITS = Origin.of(Settings(), 0)
+
+
 @pytest.fixture
 def out() -> io.StringIO:
     return io.StringIO()
@@ -57,14 +61,14 @@ def out() -> io.StringIO:
 @pytest.fixture
 def reporter(out: io.StringIO) -> ConsoleReporter:
     reporter = ConsoleReporter(out)
-    reporter.start(Settings(), 20, Path("/runs/a"))
+    reporter.start(Settings(), 20, Path("/runs/a"), DIGITS)
     out.truncate(0)
     out.seek(0)
     return reporter
 
 
 def test_start_shows_the_effective_settings(out: io.StringIO) -> None:
-    ConsoleReporter(out).start(Settings(seed=42, network="mlp"), 20, Path("/runs/a"))
+    ConsoleReporter(out).start(Settings(seed=42, network="mlp"), 20, Path("/runs/a"), DIGITS)
     lines = out.getvalue().splitlines()
     assert lines[0] == "pFedGP"
     assert lines[-1] == "`-- folder   /runs/a"
@@ -74,12 +78,12 @@ def test_start_shows_the_effective_settings(out: io.StringIO) -> None:
 
 
 def test_start_names_the_method_and_its_gp(out: io.StringIO) -> None:
-    ConsoleReporter(out).start(Settings(), 20, Path("/runs/a"))
+    ConsoleReporter(out).start(Settings(), 20, Path("/runs/a"), DIGITS)
     assert "|-- method   pfedgp\n|-- model    full GP, predictive objective" in out.getvalue()
 
 
 def test_start_tells_no_gp_of_a_method_without_one(out: io.StringIO) -> None:
-    ConsoleReporter(out).start(Settings(method="fedavg"), 20, Path("/runs/a"))
+    ConsoleReporter(out).start(Settings(method="fedavg"), 20, Path("/runs/a"), DIGITS)
     assert "|-- method   fedavg\n|-- model    network auto, 84 features\n|-- update" in out.getvalue()
 
 
@@ -154,7 +158,7 @@ def test_a_thousand_clients_stay_readable(reporter: ConsoleReporter, out: io.Str
 
 def test_prints_to_the_present_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     reporter = ConsoleReporter()
-    reporter.start(Settings(), 3, Path("x"))
+    reporter.start(Settings(), 3, Path("x"), DIGITS)
     assert capsys.readouterr().out.startswith("pFedGP\n")
 
 

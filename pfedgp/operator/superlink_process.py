@@ -1,0 +1,32 @@
+"""The process of the SuperLink: Flower's own program, behind the guard of the Fleet port.
+
+python -P -m pfedgp.operator.superlink_process CONNECTIONS flower-superlink OPTIONS
+"""
+
+import sys
+from collections.abc import Sequence
+
+from pfedgp_core.errors import ConfigError
+from pfedgp_core.patch import refuse_lost
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run it; the first argument is how many connections the Fleet port holds, the others are its command line."""
+    from pfedgp.operator.fleet_guard import FleetGuard
+
+    guard = FleetGuard(int(arguments[0]))
+    try:
+        refuse_lost([guard])
+    except ConfigError as error:
+        sys.exit(str(error))
+    guard.apply()
+    sys.argv = list(arguments[1:])
+    from flwr.superlink.cli import flower_superlink
+
+    flower_superlink()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
