@@ -112,8 +112,10 @@ def read_run(path: Path) -> RunFiles:
         raise _damaged(path / "calibration.json", error) from error
     certificates = _if_there(path / "certificates.json", read_list) or []
     origin = read_origin(path)
-    # Runs of former versions have it in their summary alone.
-    data = str(origin.get("data", summary.get("dataset", UNKNOWN)))
+    # Runs of former versions have it in their summary, or are simulations of the data set in their settings.
+    simulated = origin.get("engine", "simulation") == "simulation"
+    former = settings.get("dataset", Settings.dataset) if simulated else UNKNOWN
+    data = str(origin.get("data", summary.get("dataset", former)))
     return RunFiles(
         path,
         Settings().to_run_config() | settings,

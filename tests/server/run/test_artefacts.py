@@ -18,6 +18,8 @@ from server.report.html.run_files import read_run
 from server.run import files
 from server.run.artefacts import RunFolder
 from server.run.model_file import load_model
+from server.run.origin import UNKNOWN, Origin
+from server.run.run_config import read_origin
 from server.run.settings import read_settings_file
 
 ROW = {
@@ -121,13 +123,22 @@ def test_a_formula_as_a_name_and_a_separator_in_a_class_read_back_as_they_were(f
     assert "\n'=1+1,a\\;b;c," in (folder.path / "clients.csv").read_text()
 
 
-def test_summary_names_the_origin(folder: RunFolder) -> None:
+def test_summary_and_config_name_the_origin_and_keep_the_first_one(folder: RunFolder) -> None:
+    folder.write_summary({"status": "failed"})
+    assert json.loads((folder.path / "summary.json").read_text())["dataset"] == UNKNOWN
+    folder.originate(Settings(), Origin.of(Settings(), 1))
+    folder.originate(Settings(), Origin.of(Settings(), 5))  # a run that goes on
     folder.write_summary({"status": "completed", "ece": None})
+    repeat = "pfedgp run --config THIS_FILE, at a server with the same sites"
     assert json.loads((folder.path / "summary.json").read_text()) == {
         "status": "completed",
         "ece": None,
-        "run": {"pfedgp": "0.1.0"},
+        "dataset": "own data of 1 site",
+        "run": {"pfedgp": "0.1.0", "data": "own data of 1 site", "repeat": repeat, "own_data": True},
     }
+    lines = (folder.path / "config.toml").read_text().splitlines()
+    assert lines[:2] == ["# Settings of a pFedGP run on own data of 1 site.", f"# Repeat it with: {repeat}"]
+    assert RunFolder(folder.path, read_origin(folder.path)).origin == Origin.of(Settings(), 1)
 
 
 def test_partition_is_written_as_it_says(folder: RunFolder) -> None:

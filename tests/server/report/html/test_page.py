@@ -59,6 +59,16 @@ def test_the_worst_clients_come_first(run: Path) -> None:
     assert table.index(">ward-1<") < table.index("ward $x_3$") < table.index(">silent<")
 
 
+def test_sites_own_data_are_named_and_no_setting_of_a_simulation_is_shown(run: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(run, tmp_path / "run")
+    origin = '# data: "own data of 3 sites"\n# own_data: true\n'
+    (copy / "config.toml").write_text(origin + (copy / "config.toml").read_text())
+    words = Page(write_report(copy).read_text()).words
+    assert any(word.startswith("own data of 3 sites, pfedgp") for word in words)
+    assert not {"digits", "dataset", "partition"} & set(words)
+    assert "rounds" in words
+
+
 def test_many_classes_are_a_map_and_the_worst_mistakes(tmp_path: Path) -> None:
     path = classification_run(tmp_path / "run", classes=60)
     page = Page(write_report(path).read_text())
