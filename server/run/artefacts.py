@@ -67,7 +67,7 @@ class RunFolder:
     def origin(self) -> Origin:
         """The run's origin; unknown before `originate`."""
         info = self.run_info
-        return Origin(info.get("data", UNKNOWN), info.get("repeat", ""), info.get("own_data", False))
+        return Origin(str(info.get("data", UNKNOWN)), str(info.get("repeat", "")), bool(info.get("own_data")))
 
     def originate(self, settings: Settings, origin: Origin) -> None:
         """Write down the run's origin, once; a run that goes on has the one that it was started with."""

@@ -27,8 +27,9 @@ def config_text(settings: Settings, run_info: Mapping[str, Any]) -> str:
     """
     # As JSON, a value with line breaks stays on its line, where it cannot pass for a setting.
     origin = "".join(f"# {key}: {to_json(value, f'run info {key}')}\n" for key, value in run_info.items())
-    head = f"# Settings of a pFedGP run{' on ' + run_info['data'] if 'data' in run_info else ''}.\n"
-    head += f"# Repeat it with: {run_info['repeat']}\n" if run_info.get("repeat") else ""
+    data, repeat = (" ".join(str(run_info.get(key, "")).split()) for key in ("data", "repeat"))
+    head = f"# Settings of a pFedGP run{' on ' if data else ''}{data}.\n"
+    head += f"# Repeat it with: {repeat}\n" if repeat else ""
     return f"{head}{origin}\n{dump_settings(settings)}"
 
 

@@ -1,5 +1,7 @@
 """The doctor names patches that have lost what they need, on each side."""
 
+from importlib import import_module
+
 import pytest
 from flwr.supercore import object_store
 from flwr.supercore.inflatable import inflatable_utils
@@ -8,6 +10,9 @@ from pfedgp.cli import main
 from pfedgp.doctor.patches import check_patches
 from pfedgp.operator.state import ServerState
 from pfedgp.patches import SIDES, patches_of
+
+# What patches look at is imported whole before tests take parts away: half of an import would last.
+import_module("flwr.superlink.cli.flower_superlink")
 
 
 @pytest.mark.parametrize("side", SIDES)
