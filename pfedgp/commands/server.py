@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from pfedgp.options import read_whole
-from pfedgp.processes.limits import allow_files
+from pfedgp.processes.limits import allow_files, most_files
 from pfedgp.processes.proxies import keep_direct
 from pfedgp_core.errors import ConfigError
 
@@ -13,7 +13,7 @@ __all__ = ["add_arguments", "main"]
 CONNECTIONS = 1000
 FLEET = "0.0.0.0:9092"
 CONTROL = "127.0.0.1:8000"
-FILES = 512  # open at once: a connection for each site, the database, logs
+FILES = 256  # open at once beside connections of sites: the database, logs, connections of operators
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,10 +80,10 @@ def main(args: argparse.Namespace) -> int:
             f"--fleet-address and --control-address are both on port {fleet[1]}: give the server two ports, as the "
             f"defaults {FLEET} and {CONTROL} have."
         )
-    allow_files(FILES, "The server")
-    keep_direct(control[0])  # the server's own programs reach it there
-    connections = CONNECTIONS
+    connections = min(CONNECTIONS, max(FILES, most_files() - FILES))
     if args.max_connections is not None:
         connections = read_whole(args.max_connections, "--max-connections", 100_000)
+    allow_files(FILES + connections, "The server")
+    keep_direct(control[0])  # the server's own programs reach it there
     run_server(Server(state, certs, fleet, control, not args.no_database, args.only is None, connections))
     return 0

@@ -4,7 +4,13 @@ import resource
 
 from pfedgp_core.errors import ConfigError
 
-__all__ = ["allow_files"]
+__all__ = ["allow_files", "most_files"]
+
+
+def most_files() -> int:
+    """How many files this process may open at once, after `allow_files` has raised its limit."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return 2**31 - 1 if hard == resource.RLIM_INFINITY else hard
 
 
 def allow_files(needed: int, what: str) -> None:
