@@ -63,6 +63,16 @@ def table(path: Path, rows: np.ndarray) -> Path:
     return path
 
 
+def in_other_units(path: Path, column: int) -> Path:
+    """The table at `path` with one of its columns in other units."""
+    head, *rows = path.read_text().splitlines()
+    split = [row.split(",") for row in rows]
+    for cells in split:
+        cells[column] = str(float(cells[column]) * 1e7 + 5e6)
+    path.write_text("\n".join([head, *map(",".join, split)]) + "\n")
+    return path
+
+
 class OwnGrid(FakeGrid):
     """A grid of sites with data of their own, by name."""
 

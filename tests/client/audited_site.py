@@ -67,7 +67,7 @@ VECTORS = {
 }
 TEXTS = [key for key, f in flat_fields().items() if isinstance(default_of(f), str)]
 READABLE = [Path(p) for p in {*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix, REPOSITORY}]
-READABLE += [DATA, STATE, Path("/proc/self"), Path("/sys/fs/cgroup"), Path(os.devnull)]
+READABLE += [DATA, STATE, Path("/proc/self"), Path("/proc/meminfo"), Path("/sys/fs/cgroup"), Path(os.devnull)]
 NAMED = {value.partition(":")[0] for value in hostile_values(FOLDER)}
 NEVER = ("socket.", "subprocess.", "urllib.", "http.", "ftplib.", "smtplib.", "pty.", "webbrowser.", "winreg.")
 NEVER_OS = ("os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.startfile", "os.putenv")

@@ -11,7 +11,7 @@ from pfedgp_core.wire.names import NOTICE, WORDS
 from server.clients.notices import Notices
 from server.clients.roster import Roster
 from server.clients.waiting import wait_for_clients
-from tests.own_sites import OWN, OwnGrid, rows_of, table
+from tests.own_sites import OWN, OwnGrid, in_other_units, rows_of, table
 
 
 @pytest.fixture(autouse=True)
@@ -19,21 +19,11 @@ def new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notices, "_said", {})
 
 
-def other_units(path: Path) -> Path:
-    """A table whose column p9 is in other units."""
-    head, *rows = path.read_text().splitlines()
-    changed = [
-        ",".join([*cells[:9], str(float(cells[9]) * 1e7 + 5e6), *cells[10:]]) for cells in (r.split(",") for r in rows)
-    ]
-    path.write_text("\n".join([head, *changed]) + "\n")
-    return path
-
-
 def test_a_site_on_another_scale_reads_the_name_of_its_column(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     sites: dict[str, Path | str] = {
         f"ward-{i}": table(tmp_path / f"{i}.csv", rows_of(0, 1, 2, of=4, part=i)) for i in range(4)
     }
-    other_units(tmp_path / "3.csv")
+    in_other_units(tmp_path / "3.csv", 9)
     grid = OwnGrid(sites)
     node = next(n for n, name in grid.names.items() if name == "ward-3")
     grid.contexts[node].node_config["state"] = str(tmp_path / "state")
