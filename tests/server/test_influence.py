@@ -11,6 +11,7 @@ from flwr.app import Message
 from pfedgp_core.learning.influence import update_norm
 from pfedgp_core.wire.names import CONFIG, ROUND, TRAIN
 from server.report.console import ConsoleReporter
+from server.report.prometheus import PrometheusFile
 from tests.fakegrid import Tamper
 from tests.federation_run import SMALL, Run, federate, initial_model, resume
 from tests.killed import at_message, killed
@@ -100,3 +101,11 @@ def test_the_console_counts_what_was_shortened_and_says_whose_it_was(tmp_path: P
     reporter.finish([], run.summary, run.path)
     assert out.getvalue().count(" clipped  ") == 3
     assert f"updates that were shortened (clip-updates): {ATTACKER} x 3" in out.getvalue()
+
+
+def test_prometheus_counts_what_was_shortened_by_client(tmp_path: Path) -> None:
+    run, file = federate(FIVE, tmp_path / "run", replaced(9.0, (1, 2, 3))), PrometheusFile(tmp_path / "run.prom")
+    file.start(FIVE, 5, run.path)
+    for record in run.records:
+        file.round(record)
+    assert f'pfedgp_clipped_updates_total{{client="{ATTACKER}"}} 3.0' in (tmp_path / "run.prom").read_text()
