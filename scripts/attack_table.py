@@ -75,7 +75,7 @@ def table(found: dict[Trial, Outcome]) -> str:
         for trial, outcome in found.items():
             if trial.settings != settings:
                 continue
-            lost = outcome.accuracy - found[Trial(settings)].accuracy
+            lost = round(outcome.accuracy - found[Trial(settings)].accuracy, 3) + 0.0  # no -0.0
             cells = (
                 name,
                 trial.attack or "none",
