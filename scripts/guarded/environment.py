@@ -40,7 +40,7 @@ def _(folder: Path) -> None:
     bad_days.app_that_never_starts(folder)
 
 
-@case("A TMPDIR of 100 characters is survived", seconds=240)
+@case("A TMPDIR of 100 characters is survived", seconds=300)
 def _(folder: Path) -> None:
     bad_days.long_tmpdir(folder)
 
