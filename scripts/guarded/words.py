@@ -57,9 +57,9 @@ def _origin(folder: Path) -> str:
         return f"accuracy {accuracies[0]:.3f} both times"
 
 
-@case("a simulation names its data set, and the command in config.toml repeats it", 120)
+@case("a simulation names its data set, and the command in config.toml repeats it", 240)
 def _simulated(folder: Path) -> None:
-    small = ["--rounds", "1", "--clients", "3", "--clients-per-round", "2", "--set", "gp.sweeps=1", "--workers", "1"]
+    small = ["--rounds", "1", "--clients", "5", "--clients-per-round", "2", "--set", "gp.sweeps=1", "--workers", "1"]
     assert pfedgp(["simulate", *small, "--out", str(folder / "a")]) == 0
     lines = (folder / "a/config.toml").read_text().splitlines()
     assert lines[:2] == [
@@ -103,7 +103,7 @@ def _removed(folder: Path) -> None:
         deployment.connected("ward-2", times=2)
 
 
-@case("docs/containers.md gives a site's work after `up` to containers of their own, and exec to the doctor alone", 10)
+@case("docs/containers.md gives a site's work after `up` to containers of their own, and exec to the doctor alone", 60)
 def _compose(_: Path) -> None:
     from tests.deploy.test_containers_doc import exec_commands
 
