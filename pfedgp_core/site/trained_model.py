@@ -100,7 +100,8 @@ class TrainedModel:
             names = tuple(text(name) for name in meta["class_names"])
             shape = tuple(count(size) for size in meta["input_shape"])
             scale = meta.get("normalisation")
-            moments = None if scale is None else tuple(np.array(scale[k], dtype=np.float32) for k in ("mean", "std"))
+            with np.errstate(over="ignore"):  # the result is checked below
+                moments = None if scale is None else tuple(np.array(scale[k], np.float32) for k in ("mean", "std"))
             participants = tuple(text(name) for name in meta.get("clients", ()))
         except MALFORMED as error:
             raise ArtefactError(
@@ -108,7 +109,8 @@ class TrainedModel:
                 "the folder 'best' or 'final' of a run of this version."
             ) from error
         mean, std = moments or _of_data_set(settings, shape)
-        if mean.shape != shape[:1] or std.shape != shape[:1] or not (np.isfinite(mean).all() and (std > 0).all()):
+        finite = np.isfinite(mean).all() and np.isfinite(std).all() and (std > 0).all()
+        if mean.shape != shape[:1] or std.shape != shape[:1] or not finite:
             raise ArtefactError(
                 f"The model's normalisation does not fit its inputs of shape {shape}: give a model of another run."
             )
