@@ -46,9 +46,12 @@ def two_of_ten_always(_folder: Path) -> str:
 @case("a server names the site that replaces the model in round 1, and goes on without its update")
 def named(folder: Path) -> str:
     """The server's own strategy, in a round as it is."""
+    from flwr.supercore.task_identity import TaskIdentity
+
     from tests.federation_run import federate
     from tests.server.test_influence import ATTACKER, FIVE, replaced
 
+    TaskIdentity.task_id = TaskIdentity.run_id = TaskIdentity.node_id = 1  # as in a process that serves one app
     told: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: told.append(record.getMessage())  # type: ignore[method-assign]
