@@ -11,8 +11,6 @@ from functools import lru_cache
 from math import inf, prod
 from pathlib import Path
 
-import psutil
-
 from pfedgp_core.errors import ConfigError, MemoryLimitError
 from pfedgp_core.words import counted, shape_text, size
 
@@ -121,6 +119,8 @@ def inputs_need(samples: int, shape: Sequence[int]) -> Need:
 @lru_cache(maxsize=1)
 def machine_memory() -> float:
     """Bytes of memory of this machine, or of the control group that this process is in where that has less."""
+    import psutil  # takes a tenth of a second, which a mistake in a command need not wait for
+
     return min([float(psutil.virtual_memory().total), *group_limits()])
 
 

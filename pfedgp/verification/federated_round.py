@@ -12,7 +12,7 @@ from pfedgp.verification.case_network import CaseNetwork, named_tensors
 from pfedgp.verification.format import Inputs, NotUnderstood
 from pfedgp_core.config import Settings
 from pfedgp_core.data.samples import TensorSplit
-from pfedgp_core.learning.aggregation import aggregate, combine
+from pfedgp_core.learning.aggregation import average, weighted_mean
 from pfedgp_core.methods.base import Update
 from pfedgp_core.methods.layered import SoftmaxPredictor
 from pfedgp_core.methods.split_network import SplitNetwork
@@ -80,9 +80,10 @@ class FederatedRound:
         uploads = {name: update.upload for name, update in self._updates.items() if update.upload is not None}
         if not uploads:
             return self.received
-        average = combine if self._dtype == torch.float32 else aggregate
-        counts = [int(self.clients[name].number("n")) for name in uploads]
-        return average(self._settings(aggregation), self.received, list(uploads.values()), counts)
+        counts = [int(self.clients[name].number("n")) for name in uploads] if aggregation == "samples" else None
+        # Without the product's bound on what a client may weigh, which no equation of the method has.
+        mean = average if self._dtype == torch.float32 else weighted_mean
+        return mean(list(uploads.values()), counts)
 
     def kept(self, name: str) -> np.ndarray:
         """The client's own vector after the round."""
@@ -109,11 +110,11 @@ class FederatedRound:
         return {name: self.update(name) for name in self.participants}
 
     def _train(self, name: str, batches: list[Tensor]) -> Update:
-        return self.split.update(self.received, self.start[name], self._data(name), batches, self._settings("uniform"))
+        return self.split.update(self.received, self.start[name], self._data(name), batches, self._settings)
 
-    def _settings(self, aggregation: str) -> Settings:
+    @property
+    def _settings(self) -> Settings:
         return Settings(
-            aggregation=aggregation,
             learning_rate=self._inputs.number("lr"),
             momentum=self._inputs.number("momentum", 0.0),
             weight_decay=self._inputs.number("weight_decay", 0.0),

@@ -146,7 +146,7 @@ def supervise(
     """Run a server whose SuperLink is a piece of Python."""
     program = Program("superlink", [sys.executable, "-c", code], os.environ, server.state.path)
     monkeypatch.setattr(superlink, "_superlink", lambda server: program)
-    superlink._supervise(server, stopped or threading.Event())
+    superlink._supervise(server, stopped or threading.Event(), 0o022)
 
 
 def test_a_damaged_database_is_told_with_its_remedy(monkeypatch: pytest.MonkeyPatch, server: Server) -> None:

@@ -103,7 +103,7 @@ BAD = {
     "missing field": without_metrics,
     "not positive": no_samples,
     "where its greeting said": too_many_samples,
-    "'loss' is not a finite number": infinite_loss,
+    "it holds Infinity, which is no number": infinite_loss,
     "another client's name": other_name,
 }
 

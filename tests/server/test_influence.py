@@ -12,6 +12,7 @@ from pfedgp_core.learning.influence import update_norm
 from pfedgp_core.wire.names import CONFIG, ROUND, TRAIN
 from server.report.console import ConsoleReporter
 from server.report.prometheus import PrometheusFile
+from server.run.origin import Origin
 from tests.fakegrid import Tamper
 from tests.federation_run import SMALL, Run, federate, initial_model, resume
 from tests.killed import at_message, killed
@@ -95,7 +96,7 @@ def test_a_killed_run_goes_on_with_the_norms_that_were_usual(deployed: bool, tmp
 def test_the_console_counts_what_was_shortened_and_says_whose_it_was(tmp_path: Path) -> None:
     run, out = federate(FIVE, tmp_path / "run", replaced(9.0, (1, 2, 3))), io.StringIO()
     reporter = ConsoleReporter(out)
-    reporter.start(FIVE, 5, run.path)
+    reporter.start(FIVE, 5, run.path, Origin())
     for record in run.records:
         reporter.round(record)
     reporter.finish([], run.summary, run.path)
@@ -105,7 +106,7 @@ def test_the_console_counts_what_was_shortened_and_says_whose_it_was(tmp_path: P
 
 def test_prometheus_counts_what_was_shortened_by_client(tmp_path: Path) -> None:
     run, file = federate(FIVE, tmp_path / "run", replaced(9.0, (1, 2, 3))), PrometheusFile(tmp_path / "run.prom")
-    file.start(FIVE, 5, run.path)
+    file.start(FIVE, 5, run.path, Origin())
     for record in run.records:
         file.round(record)
     assert f'pfedgp_clipped_updates_total{{client="{ATTACKER}"}} 3.0' in (tmp_path / "run.prom").read_text()

@@ -47,17 +47,13 @@ def test_any_sizes_pass(sizes, counts):
 
 
 def weigh_by_samples(monkeypatch):
-    right = federated_round.aggregate
-    monkeypatch.setattr(
-        federated_round, "aggregate", lambda settings, *rest: right(settings.replace(aggregation="samples"), *rest)
-    )
+    right = federated_round.weighted_mean
+    monkeypatch.setattr(federated_round, "weighted_mean", lambda vectors, _: right(vectors, range(1, len(vectors) + 1)))
 
 
 def forget_samples(monkeypatch):
-    right = federated_round.aggregate
-    monkeypatch.setattr(
-        federated_round, "aggregate", lambda settings, *rest: right(settings.replace(aggregation="uniform"), *rest)
-    )
+    right = federated_round.weighted_mean
+    monkeypatch.setattr(federated_round, "weighted_mean", lambda vectors, _: right(vectors))
 
 
 def initialise_own_layers_again(monkeypatch):

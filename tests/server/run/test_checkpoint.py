@@ -19,7 +19,7 @@ from server.run.checkpoint import Checkpoint, Model, newest_checkpoint, sweep_pa
 from server.run.files import truncate_lines
 
 CURRENT = np.array([1.5, -0.0, 2.0**-140], np.float32)
-SPEC = DataSpec(("cat", "dog"), (3,), (0.1,), (0.2,))
+SPEC = DataSpec(("cat", "dog"), (3,), (0.1, 0.1, 0.1), (0.2, 0.2, 0.2))
 PENDING = {"round": 7, "train_loss": 0.1, "failed": {}, "seconds": {"round": 1.0}}
 
 
