@@ -2,10 +2,12 @@
 
 import logging
 from pathlib import Path
+from statistics import fmean
 
 from harness import case, main
 
-LOSS = 0.02  # of accuracy, against the run without an attack
+LOSS = 0.02  # of accuracy, against the run without an attack; a mean over seeds, as one sample is 0.3 points
+SEEDS = (0, 1)
 PROCESSES = 2
 
 
@@ -14,30 +16,32 @@ def held(sites: str, rounds: str) -> str:
     from scripts import attack_table
     from scripts.attacks.kinds import ATTACKS
 
-    settings = getattr(attack_table, sites)
-    peace, *attacked = (attack_table.Trial(settings, name, rounds) for name in ("", *ATTACKS))
-    found = dict(attack_table.outcomes([peace, *attacked], PROCESSES))
-    before = found[peace].accuracy
-    lost = {trial.attack: before - found[trial].accuracy for trial in attacked}
+    settings = [getattr(attack_table, sites).replace(seed=seed) for seed in SEEDS]
+    trials = [attack_table.Trial(each, name, rounds) for each in settings for name in ("", *ATTACKS)]
+    reached: dict[str, list[float]] = {}
+    for trial, outcome in attack_table.outcomes(trials, PROCESSES):
+        reached.setdefault(trial.attack, []).append(outcome.accuracy)
+    before = fmean(reached.pop(""))
+    lost = {attack: before - fmean(values) for attack, values in reached.items()}
     for name, loss in lost.items():
         assert loss <= LOSS, f"{name} costs {100 * loss:.1f} points of {100 * before:.1f} %"
     worst = max(lost, key=lambda name: lost[name])
     return f"{100 * before:.1f} % without, at worst {-100 * lost[worst]:+.1f} points ({worst})"
 
 
-@case("one of five sites that attacks once costs at most 2 points, by each attack", seconds=240.0)
+@case("one of five sites that attacks once costs at most 2 points, by each attack", seconds=480.0)
 def one_of_five_once(_folder: Path) -> str:
     """The defaults, attacked once."""
     return held("FIVE", "first")
 
 
-@case("one of five sites that attacks in every round costs at most 2 points, by each attack", seconds=240.0)
+@case("one of five sites that attacks in every round costs at most 2 points, by each attack", seconds=480.0)
 def one_of_five_always(_folder: Path) -> str:
     """The defaults, attacked in every round."""
     return held("FIVE", "all")
 
 
-@case("two of ten sites under trimmed-mean that attack in every round cost at most 2 points, by each attack", 360.0)
+@case("two of ten sites under trimmed-mean that attack in every round cost at most 2 points, by each attack", 600.0)
 def two_of_ten_always(_folder: Path) -> str:
     """A trimmed mean that leaves out two at each end."""
     return held("TEN", "all")
