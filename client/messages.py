@@ -126,7 +126,12 @@ def read_published(message: Message) -> TrainedModel:
 def _vector(message: Message) -> np.ndarray | None:
     """The request's shared vector, from its own part or from the config; None where there is none."""
     arrays = message.content.array_records.get(ARRAYS)
-    return unpack_vector(message.content.config_records[CONFIG]) if arrays is None else arrays[SHARED].numpy()
+    if arrays is None:
+        return unpack_vector(message.content.config_records[CONFIG])
+    vector = arrays[SHARED].numpy()
+    if not isinstance(vector, np.ndarray):  # numpy also reads archives
+        raise DataError("The server's request carries no vector: run the same pfedgp version on both sides.")
+    return vector
 
 
 def reply_to(

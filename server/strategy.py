@@ -247,4 +247,7 @@ class MethodStrategy(Strategy):
                 checked.accepted[client.name] = read(reply, client)
             except DataError as error:
                 checked.failed[client.name] = str(error)
+            except Exception as error:  # whatever a reply holds, it costs its sender alone
+                logger.exception("the reply of %s broke a check", client.name)
+                checked.failed[client.name] = f"a reply that cannot be read ({type(error).__name__})"
         return checked

@@ -12,11 +12,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pfedgp_core.checks import MALFORMED, count, finite, text
 from pfedgp_core.data.moments import divisors
 from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.files.json_file import parse_object
+from pfedgp_core.names import name_fault
 from pfedgp_core.words import cut
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "LARGEST_SHAPE",
     "DataSpec",
     "class_list",
+    "class_names_fault",
     "normal_class",
     "parse_shape",
     "pooled_moments",
@@ -88,11 +91,13 @@ class DataSpec:
             raise DataError("description of the federation's data with an implausible shape of an input")
         if not len(spec.mean) == len(spec.std) in (0, spec.input_shape[0]) or any(x <= 0 for x in spec.std):
             raise DataError("description of the federation's data with moments that fit no input")
+        if fault := class_names_fault(spec.class_names):
+            raise DataError(f"description of the federation's data with {fault}")
         return spec
 
 
 def pooled_moments(
-    counts: Sequence[int], means: Sequence[Sequence[float]], stds: Sequence[Sequence[float]]
+    counts: Sequence[int], means: ArrayLike, stds: ArrayLike
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Normalisation of all sites' training inputs together, from those of each; the same as from the pooled inputs.
 
@@ -100,7 +105,7 @@ def pooled_moments(
     ----------
     counts : sequence of int, length S
         Training samples of each site, at least one in all.
-    means, stds : sequences of S sequences of float, each of length C or D
+    means, stds : array [S, C] or [S, D]
         Moments as they are; 0 where all values of a site are equal.
 
     Returns
@@ -171,6 +176,14 @@ def parse_shape(text: str) -> tuple[int, ...] | None:
 def normal_class(name: str) -> str:
     """The name of a class as it is compared: without spaces that nobody sees, with accents as one character each."""
     return unicodedata.normalize("NFC", re.sub(" {2,}", " ", name.strip()))
+
+
+def class_names_fault(names: Sequence[str]) -> str:
+    """Say what is wrong with the class names of a model or a federation, as "a class ..."; empty where nothing is."""
+    if len(set(names)) < len(names):
+        return "a class twice"
+    faults = (name_fault(normal_class(name), CLASS_NAME_LIMIT) for name in names)
+    return next((f"a class whose name {fault}" for fault in faults if fault), "")
 
 
 def _is_integer(text: str) -> bool:

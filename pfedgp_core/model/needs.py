@@ -116,7 +116,10 @@ def _node_needs(settings: Settings, work: Workload) -> list[Need]:
     points = work.samples
     if variant.labelled_inducing:
         points = inducing + (work.samples if settings.personal_data else 0)
-    needs = [_chains_need(gp.predict_chains, points)]
+    # In training a node holds a part of the points alone, and all that its gradient needs besides.
+    chains = max(gp.predict_chains, gp.train_chains)
+    setting = "gp.train-chains" if gp.train_chains > gp.predict_chains else "gp.predict-chains"
+    needs = [_chains_need(chains, points, setting)]
     if inducing and not variant.labelled_inducing:
         needs.append(
             Need(
@@ -138,15 +141,22 @@ def _node_needs(settings: Settings, work: Workload) -> list[Need]:
     if dense and settings.task == "classification":
         needs.append(
             Need(
-                float(gp.predict_chains * points * points * FLOAT),
-                f"{gp.predict_chains:,} chains of {points:,} points, each factorised",
-                "lower gp.predict-chains, or set gp.solver = iterative",
+                float(_factorised(settings, points) * FLOAT),
+                f"{chains:,} chains of {points:,} points, each factorised",
+                f"lower {setting}, or set gp.solver = iterative",
             )
         )
     return needs
 
 
-def _chains_need(chains: int, points: int) -> Need:
-    return Need(
-        float(2 * chains * points * FLOAT), f"{chains:,} chains of {points:,} points", "lower gp.predict-chains"
+def _factorised(settings: Settings, points: int) -> int:
+    """Values of the factors of all chains at the root, in prediction or in training, whichever has more."""
+    gp, variant = settings.gp, VARIANTS[settings.variant]
+    kept = (
+        points if settings.objective == "marginal" or variant.labelled_inducing else points - int(gp.holdout * points)
     )
+    return max(gp.predict_chains * points**2, gp.train_chains * kept**2)
+
+
+def _chains_need(chains: int, points: int, setting: str) -> Need:
+    return Need(float(2 * chains * points * FLOAT), f"{chains:,} chains of {points:,} points", f"lower {setting}")

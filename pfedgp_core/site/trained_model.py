@@ -13,6 +13,7 @@ from torch import Tensor
 from pfedgp_core.checks import MALFORMED, count, text
 from pfedgp_core.config import Settings
 from pfedgp_core.data.datasets import Split, load_dataset, normalised
+from pfedgp_core.data.spec import class_names_fault
 from pfedgp_core.errors import ArtefactError, ConfigError, PFedGPError
 from pfedgp_core.foreign_code import refuse_foreign_code
 from pfedgp_core.memory import MemoryLimit, require_memory
@@ -108,6 +109,8 @@ class TrainedModel:
                 f"The model does not say what it is for ({type(error).__name__}: {cut(error, 100)} in meta.json): give "
                 "the folder 'best' or 'final' of a run of this version."
             ) from error
+        if fault := class_names_fault(names):
+            raise ArtefactError(f"The model has {fault}: give the folder 'best' or 'final' of a run of this version.")
         mean, std = moments or _of_data_set(settings, shape)
         finite = np.isfinite(mean).all() and np.isfinite(std).all() and (std > 0).all()
         if mean.shape != shape[:1] or std.shape != shape[:1] or not finite:

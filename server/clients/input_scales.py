@@ -10,13 +10,13 @@ import numpy as np
 from pfedgp_core.data.spec import LARGEST_INPUT, DataSpec
 from pfedgp_core.wire.hello import Hello
 from pfedgp_core.wire.notice import column_text
+from server.clients.bounded_moments import SMALLEST_SPREAD, far_moments, usual_moments
 
-__all__ = ["HOPELESS_SCALE", "impossible_moments", "off_scale", "on_another_scale", "two_scales"]
+__all__ = ["HOPELESS_SCALE", "impossible_moments", "off_scale", "on_another_scale", "scale_doubts"]
 
 OTHER_SCALE = 1e3  # times the usual spread of a feature
 HOPELESS_SCALE = 1e6  # the same for a site that comes later, whose rare values may be honest
 ROUNDING = 1e-6
-SMALLEST_SPREAD = 1e-7  # of a mean, in float32; a feature with less is constant
 
 
 def impossible_moments(hello: Hello) -> str:
@@ -56,9 +56,7 @@ def on_another_scale(hellos: Sequence[Hello]) -> dict[str, str]:
     if len(holders) < 3:
         return {}
     means, stds = _moments(holders)
-    centre = np.median(means, axis=0)
-    usual = np.sort(stds, axis=0)[(len(holders) - 1) // 2]
-    spread = np.maximum(usual, np.median(np.abs(means - centre), axis=0))
+    centre, spread, usual = usual_moments(means, stds)
     far = np.maximum(np.abs(means - centre), stds) > OTHER_SCALE * spread
     far &= usual > SMALLEST_SPREAD * np.abs(centre)
     return {
@@ -95,11 +93,17 @@ def off_scale(hello: Hello, spec: DataSpec, times: float = OTHER_SCALE) -> str:
     )
 
 
-def two_scales(hellos: Sequence[Hello]) -> str:
-    """Say in which feature two sites differ so much that one of them has other units; empty where in none."""
+def scale_doubts(hellos: Sequence[Hello]) -> list[str]:
+    """Say whose units somebody should look at before round 1; empty where nobody's."""
     holders = _holders(hellos)
     if len(holders) != 2:
-        return ""
+        return far_moments(holders)
+    doubt = _two_scales(holders)
+    return [doubt] if doubt else []
+
+
+def _two_scales(holders: Sequence[Hello]) -> str:
+    """Say in which feature two sites differ so much that one of them has other units; empty where in none."""
     means, stds = _moments(holders)
     apart = np.maximum(np.abs(means[0] - means[1]), stds.max(axis=0)) > OTHER_SCALE * stds.min(axis=0)
     apart &= stds.min(axis=0) > SMALLEST_SPREAD * np.abs(means).min(axis=0)

@@ -19,6 +19,7 @@ from pfedgp_core.errors import DataError, RunFailedError
 from pfedgp_core.registry import TASKS
 from pfedgp_core.wire.hello import Hello
 from pfedgp_core.words import few, shape_text
+from server.clients.bounded_moments import bounded_moments
 from server.clients.class_counts import too_many_classes
 from server.clients.input_scales import HOPELESS_SCALE, impossible_moments, off_scale, on_another_scale
 
@@ -163,7 +164,7 @@ def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
                 else "The sites' data have no classes: give labelled data."
             )
     counts = bounded_counts([hello.n_train for hello in holders])
-    mean, std = pooled_moments(counts, [hello.mean for hello in holders], [hello.std for hello in holders])
+    mean, std = pooled_moments(counts, *bounded_moments(holders))
     if not (np.isfinite([*mean, *std]).all() and min(std) > 0):
         raise RunFailedError(
             f"The inputs of {few([hello.name for hello in holders])} have no common normalisation within the range of "

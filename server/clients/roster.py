@@ -16,7 +16,7 @@ from pfedgp_core.words import counted, cut, few
 from server.clients.answering import Answering
 from server.clients.class_counts import crowding
 from server.clients.greetings import Greetings
-from server.clients.input_scales import off_scale, two_scales
+from server.clients.input_scales import off_scale, scale_doubts
 from server.clients.key_names import KeyNames
 from server.clients.membership import as_member, common_spec, difference, misfit, outsiders
 from server.clients.record import NOWHERE, Client
@@ -134,7 +134,7 @@ class Roster:
         for name, reason in refused.items():
             node = self.clients.pop(name).node_id
             self._greetings.refuse(node, reason, f"refused: {reason}", BROKEN_RETRY_AFTER)
-        if doubt := two_scales([client.hello for client in self.all]):
+        for doubt in scale_doubts([client.hello for client in self.all]):
             logger.warning("%s", doubt)
 
     def freeze(self) -> DataSpec:

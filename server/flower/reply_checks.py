@@ -186,6 +186,9 @@ def _array(message: Message) -> np.ndarray:
     if arrays is None or set(arrays) != {SHARED}:
         raise DataError("missing the shared vector")
     try:
-        return arrays[SHARED].numpy()
+        vector = arrays[SHARED].numpy()
     except Exception as error:  # noqa: BLE001 - whatever bytes a client sends, they cost that client its place in this round only
         raise DataError(f"the shared vector cannot be read ({type(error).__name__})") from None
+    if not isinstance(vector, np.ndarray):  # numpy also reads archives
+        raise DataError("the shared vector is no array")
+    return vector

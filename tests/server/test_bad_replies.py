@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import io
 import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message
@@ -88,6 +89,15 @@ def garbage(request: Message, index: int, reply: Message) -> Message:
     return reply
 
 
+def archive(request: Message, index: int, reply: Message) -> Message:
+    """Numpy reads an archive as something that is no array."""
+    if request.metadata.message_type == "train":
+        content = io.BytesIO()
+        np.savez(content, shared=np.zeros(3, np.float32))
+        reply.content[ARRAYS] = ArrayRecord({SHARED: Array("float32", (3,), "numpy.ndarray", content.getvalue())})
+    return reply
+
+
 SIZE = initial_model().size
 
 
@@ -96,6 +106,7 @@ BAD = {
     "has shape": with_vector(np.zeros(SIZE - 1, np.float32)),
     "not float32": with_vector(np.zeros(SIZE, np.float64)),
     "cannot be read (ValueError)": garbage,
+    "the shared vector is no array": archive,
     "the shared vector cannot be read": text_for_vector,
     "malformed metrics": metrics_that_are_no_json,
     "an unknown part": unknown_part,

@@ -68,6 +68,13 @@ def test_the_model_is_its_vector(variant: str) -> None:
         ({}, CIFAR, 10, Workload(200_000, 10), "the covariances of 200,000 points"),
         ({"gp.solver": "dense", "gp.predict-chains": 10_000}, CIFAR, 10, Workload(5000, 10), "each factorised"),
         ({"gp.predict-chains": 10_000}, CIFAR, 10, Workload(5000, 10, accelerator=True), "each factorised"),
+        (
+            {"gp.solver": "dense", "gp.train-chains": 1000, "gp.predict-chains": 1},
+            CIFAR,
+            10,
+            Workload(9000, 10),
+            "1,000 chains of",
+        ),
         ({"network": "resnet18", "method": "fedavg", "batch-size": 10**6}, CIFAR, 10, Workload(10**6, 10), "on their"),
         ({"method": "fedavg"}, CIFAR, 10**6, Workload(10, 10, evaluated=10**5), "over 1,000,000 classes"),
     ],

@@ -8,7 +8,7 @@ import pytest
 
 from pfedgp_core.checks import printable
 from pfedgp_core.config import Settings
-from pfedgp_core.errors import DataError
+from pfedgp_core.errors import ArtefactError, DataError
 from pfedgp_core.metrics.calibration import CalibrationSums
 from pfedgp_core.metrics.classification import MetricSums, metric_sums
 from pfedgp_core.metrics.regression import SUM_LIMIT, RegressionSums, regression_sums
@@ -42,6 +42,18 @@ def model() -> TrainedModel:
         "clients": ["ward-x"],
     }
     return TrainedModel.from_artefact(state.to_vector(), meta)
+
+
+@pytest.mark.parametrize("names", [["a", "a"], ["a", "\x1b[2J\x1b]0;PWN\x07"], ["a", "b" * 10**6], ["a", ""]])
+def test_a_model_s_class_names_are_those_that_a_site_may_have(names: list[str], model: TrainedModel) -> None:
+    meta = {
+        "settings": model.settings.to_run_config(),
+        "class_names": names,
+        "input_shape": [1, 8, 8],
+        "normalisation": {"mean": [0.0], "std": [1.0]},
+    }
+    with pytest.raises(ArtefactError, match="The model has a class"):
+        TrainedModel.from_artefact(model.vector, meta)
 
 
 def onboarding(model: TrainedModel, **changes: Any) -> dict[str, Any]:

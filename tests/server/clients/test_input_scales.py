@@ -10,7 +10,7 @@ from client import own_site as own_site_module
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
 from pfedgp_core.wire.hello import Hello
-from server.clients.input_scales import off_scale, on_another_scale, two_scales
+from server.clients.input_scales import off_scale, on_another_scale, scale_doubts
 from server.clients.membership import common_spec, misfit, outsiders
 from server.clients.roster import Roster
 from server.clients.waiting import wait_for_clients
@@ -81,11 +81,11 @@ def test_a_site_in_other_units_than_two_others_is_named() -> None:
 
 
 def test_two_sites_on_two_scales_are_both_named() -> None:
-    doubt = two_scales([hello("a", (1.0, 2.0), (1.0, 1.0)), hello("b", (1.0, 9000.0), (1.0, 1.0))])
+    (doubt,) = scale_doubts([hello("a", (1.0, 2.0), (1.0, 1.0)), hello("b", (1.0, 9000.0), (1.0, 1.0))])
     assert "column 2 of the table" in doubt
     assert " a (mean 2" in doubt
     assert " b (mean 9000" in doubt
-    assert not two_scales([hello("a", (1.0,), (1.0,)), hello("b", (90.0,), (9.0,))])
+    assert not scale_doubts([hello("a", (1.0,), (1.0,)), hello("b", (90.0,), (9.0,))])
 
 
 def test_a_count_alone_cannot_take_over_the_normalisation() -> None:
