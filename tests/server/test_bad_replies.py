@@ -1,8 +1,8 @@
 """What a federation makes of replies that are wrong, late or missing: the client is named, the model survives."""
 
+import io
 from pathlib import Path
 
-import io
 import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message
