@@ -5,7 +5,7 @@ A script of this folder holds the cases of one section; ``make guarded`` runs th
     python scripts/guarded/environment.py            every case
     python scripts/guarded/environment.py proxy      the cases whose names contain "proxy"
 
-Exit code 1: at least one case failed.
+Exit code 1: at least one case failed. 5: no case was chosen.
 """
 
 import os
@@ -23,6 +23,7 @@ __all__ = ["case", "main"]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ALONE = "--alone"  # asks a script to run one case in this very process
+NOTHING = 5  # exit code of a script of which no case was chosen
 SHOWN = 12  # last lines of a case that failed
 
 sys.path.insert(0, str(REPOSITORY))  # cases share their deployments and small inputs with the tests
@@ -66,8 +67,8 @@ def main(arguments: Sequence[str] = sys.argv[1:]) -> int:
         return _alone(_cases[int(arguments[1])])
     chosen = [i for i, c in enumerate(_cases) if not arguments or any(word in c.name for word in arguments)]
     if not chosen:
-        print(f"No case has {' or '.join(arguments)} in its name.")
-        return 1
+        print(f"no case has {' or '.join(arguments)} in its name")
+        return NOTHING
     failed = sum(not _passes(i) for i in chosen)
     print(f"{len(chosen) - failed} of {len(chosen)} cases pass")
     return 1 if failed else 0

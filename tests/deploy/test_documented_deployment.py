@@ -1,6 +1,5 @@
 """The commands of docs/deploy.md, as they stand there, on machines of their own."""
 
-import json
 import os
 import re
 import shlex
@@ -11,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from pfedgp.processes.flower import flower_program
 from tests.conftest import QUIET
 from tests.deploy.digit_images import write_digits
 from tests.deploy.namespaces import Host, lab
@@ -88,23 +86,12 @@ def follow(commands: dict[int, list[str]], server: "Machine", sites: list["Machi
 
 
 def replace_key(server: "Machine", site: "Machine") -> None:
-    """The remedy for a site that is kept out."""
-    block = re.search(r"```sh\n(FLWR_HOME=.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
-    assert block
-    status = json.loads(server.run(["status", "--state", "state", "--json"]))
-    node = next(s["id"] for s in status["sites"] if s["name"] == "ward-1")
-    script = block[1].replace(" ID ", f" {node} ")
-    path = os.pathsep.join([str(Path(flower_program("flwr")).parent), os.environ["PATH"]])
-    done = subprocess.run(
-        [*server.host.prefix, "bash", "-euc", script],
-        cwd=server.folder,
-        env=os.environ | QUIET | {"PATH": path},
-        capture_output=True,
-        text=True,
-        timeout=120.0,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    """A site is taken out and gets a new key, as the document says it for another one."""
+    section = DOCUMENT.read_text(encoding="utf-8").partition("## Take a site out")[2]
+    remove, renew = re.findall(r"^pfedgp (certs .*?)(?:\s+#.*)?$", section.partition("\n## ")[0], re.MULTILINE)
+    server.run(shlex.split(remove.replace("ward-2", "ward-1")))
+    server.programs["server"].says("ward-1 is taken out", 60.0)
+    server.run(shlex.split(renew.replace("ward-2", "ward-1")))
     server.programs["server"].says("registered ward-1$", 60.0)
     assert site.programs["client"].stop() == 0
     (site.folder / "ward-1").write_bytes((server.folder / "certs" / "clients" / "ward-1").read_bytes())

@@ -10,7 +10,7 @@ import pytest
 
 from pfedgp.local.processes import LocalFlower
 from pfedgp.operator.addresses import is_open
-from pfedgp.processes.flower import free_ports
+from pfedgp.processes.flower import flower_program, free_ports
 from pfedgp_core.site.saved import SavedSite
 from tests.deploy.program import wait_for
 from tests.published_model import save_digits, save_digits_model
@@ -71,7 +71,7 @@ def test_two_sites_with_their_own_data_take_a_published_model(tmp_path: Path) ->
         with (tmp_path / "cli-home" / "config.toml").open("a", encoding="utf-8") as file:
             file.write("\n" + connection)
 
-        flower._start("superlink", *superlink)
+        flower._start("superlink", flower_program(superlink[0]), *superlink[1:])
         both = (flower.port, flower.fleet_port)
 
         def listens() -> bool:
@@ -81,7 +81,7 @@ def test_two_sites_with_their_own_data_take_a_published_model(tmp_path: Path) ->
         wait_for(listens, 120.0, "both ports of the SuperLink")
         for name, port in zip(("ward-3", "ward-4"), node_ports, strict=True):
             own = [part.replace("ward-3", name).replace("9094", str(port)) for part in supernode]
-            flower._start(f"site-{name}", *own)
+            flower._start(f"site-{name}", flower_program(own[0]), *own[1:])
 
         assert run[:2] == ["flwr", "run"]
         assert run[2:5] == [".", "federation", "--stream"]

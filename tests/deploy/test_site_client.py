@@ -188,11 +188,10 @@ def test_a_supernode_that_is_killed_is_started_again(site: Site, probe: Probe) -
 
 
 def test_a_worker_that_cannot_load_its_app_stops_the_client(server: Federation, tmp_path: Path) -> None:
-    broken = tmp_path / "broken" / "client"
-    broken.mkdir(parents=True)
-    (broken / "__init__.py").touch()
-    (broken / "client_app.py").write_text("raise ImportError('no module named torch')\n")
-    path = os.pathsep.join([str(broken.parent), os.environ.get("PYTHONPATH", "")])
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "polyagamma.py").write_text("raise ImportError('no module named polyagamma')\n")
+    path = os.pathsep.join([str(broken), os.environ.get("PYTHONPATH", "")])
     site = Site(server.superlink, tmp_path / "site", env={"PYTHONPATH": path})
     try:
         assert site.process.wait(120) == 1

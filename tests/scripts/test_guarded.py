@@ -68,5 +68,5 @@ def test_a_case_that_is_late_is_ended_with_all_that_it_started(script: Path) -> 
     wait_for(lambda: not is_alive(child), 5.0, "the end of the case's child")
 
 
-def test_words_that_name_no_case_are_a_failure(script: Path) -> None:
-    assert run(script, "nothing like this").returncode == 1
+def test_words_that_name_no_case_are_told_by_the_exit_code(script: Path) -> None:
+    assert run(script, "nothing like this").returncode == 5

@@ -189,7 +189,8 @@ def _parquet_columns(path: Path) -> dict[str, list[Any]]:
             require_memory(file.metadata.num_rows * file.metadata.num_columns * CELL)
             if len(set(file.schema_arrow.names)) < len(file.schema_arrow.names):
                 raise MalformedError("it has two columns of one name")
-            return dict(file.read().to_pydict())
+            # Its threads can outlive the reading, and then end the process with them.
+            return dict(file.read(use_threads=False).to_pydict())
     except UnreadableFileError as error:
         raise DataError(
             f"{path} cannot be read as Parquet ({error.reason}): write it again, or save it as CSV."
