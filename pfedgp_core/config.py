@@ -131,7 +131,7 @@ class Settings:
     )
     min_results: int = setting(1, "good replies that a round needs to change the model", low=1, high=1_000_000)
     clip_updates: float = setting(
-        2.0, "multiple of the usual update norm to which a longer update is shortened; 0 = never", low=0.0, high=1e12
+        1.5, "multiple of the usual update norm to which a longer update is shortened; 0 = never", low=0.0, high=1e12
     )
     max_update_norm: float = setting(
         20.0, "multiple of the usual update norm above which an update is refused", low=1.0, high=1e12
