@@ -14,9 +14,11 @@ __all__ = ["NAME_LIMIT", "alike", "escaped", "first_alike", "look", "name_fault"
 NAME_LIMIT = 100  # characters of a client's name
 
 # Printable by Python's rule, and nothing to see (Unicode's property Default_Ignorable_Code_Point), or a blank of a kind
-# of its own (U+2800). U+FE0E and U+FE0F only say how the symbol before them is drawn, and are part of emoji.
+# of its own (U+2800, U+1D159, U+16FE4). U+FE0E and U+FE0F only say how the symbol before them is drawn, and are part of
+# emoji.
 _INVISIBLE = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
 )
 _DRAWN_AS = "\ufe0e\ufe0f"
 
@@ -58,10 +60,13 @@ def first_alike(names: Sequence[str]) -> tuple[str, str] | None:
 
 
 @lru_cache(maxsize=100_000)
-def look(name: str) -> tuple[str, str]:
+def look(name: str) -> tuple[str, ...]:
     """What a name looks like, as it is and without regard to case; two names with an equal entry are alike."""
-    text = unicodedata.normalize("NFKC", " ".join(name.split()))
-    return _skeleton(text), _skeleton(text.casefold())
+    plain = " ".join(name.split())
+    compatible = unicodedata.normalize("NFKC", plain)
+    # Compatibility alone would lose letters that look like others, and case alone the capitals of other scripts.
+    latin = "".join(c if c.isascii() else _skeleton(c) for c in plain)
+    return _skeleton(compatible), _skeleton(compatible.casefold()), _skeleton(plain), _skeleton(latin.casefold())
 
 
 def escaped(name: str) -> str:

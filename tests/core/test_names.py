@@ -20,6 +20,7 @@ from pfedgp_core.names import alike, escaped, first_alike, name_fault
         ("ward\u00a03", r"U\+00A0 \(NO-BREAK SPACE\)"),
         ("ward\u034f", r"U\+034F"),
         ("ward\u2800", r"U\+2800"),
+        ("ward\U0001d159", r"U\+1D159"),
         ("\u202eward", r"U\+202E"),
         ("a\x1b[31m", r"U\+001B"),
         ("\u0301ward", r"mark U\+0301"),
@@ -71,3 +72,18 @@ def test_the_first_pair_of_a_list_is_named() -> None:
 
 def test_an_escaped_name_shows_what_it_is_made_of() -> None:
     assert escaped("w\u0430rd") == "w\\u0430rd"
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("ward-\u03f2", "ward-c"),
+        ("\u017fite", "fite"),
+        ("a\ufe58b", "a-b"),
+        ("ward-\u041d", "ward-h"),
+        ("\u039alinik", "klinik"),
+    ],
+    ids=["lunate sigma", "long s", "small em dash", "Cyrillic capital", "Greek capital"],
+)
+def test_what_compatibility_or_case_alone_would_lose_is_alike(name: str, other: str) -> None:
+    assert alike(name, other)
