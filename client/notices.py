@@ -1,21 +1,16 @@
 """Words of the server to this site: in its log once, and the last ones in a file under its state folder."""
 
-import json
 import logging
-import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from pfedgp_core.errors import ArtefactError
-from pfedgp_core.files.whole import write_whole
+from client.state_file import write_state_file
 from pfedgp_core.wire.notice import with_column_names
 
 __all__ = ["NOTICE_FILE", "note_notice", "remember_columns"]
 
 logger = logging.getLogger("pfedgp.client")
 
-SCHEMA = 1
 NOTICE_FILE = "notice.json"
 _columns: dict[str, tuple[str, ...]] = {}  # of the tables that this process has read, by the node's data-path
 _said: dict[str, tuple[int, str]] = {}  # the last words that the log has, by the node's name
@@ -46,17 +41,5 @@ def note_notice(node_config: Mapping[str, Any], run_id: int, words: str, refused
     if _said.get(name) != (run_id, words):
         logger.warning("the server says: %s", words)
         _said[name] = run_id, words
-    state = str(node_config.get("state", "")).strip()
-    if not state:
-        return
-    about = {
-        "schema_version": SCHEMA,
-        "run": str(run_id),  # beyond what JSON readers keep of a number
-        "refused": refused,
-        "words": words,
-        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-    }
-    try:
-        write_whole(Path(state).expanduser() / NOTICE_FILE, json.dumps(about, indent=2) + "\n")
-    except ArtefactError as error:
-        logger.warning("the server's notice is not on disk: %s", error)
+    about = {"refused": refused, "words": words}
+    write_state_file(node_config, NOTICE_FILE, run_id, about, "the server's notice")

@@ -5,24 +5,16 @@ and of the training part of its data, which the kept split decides. So this file
 """
 
 import hashlib
-import json
-import logging
-import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pfedgp_core.errors import ArtefactError
-from pfedgp_core.files.whole import write_whole
+from client.state_file import write_state_file
 from pfedgp_core.wire.replies import TrainReply
 
 __all__ = ["PROGRESS_FILE", "note_progress"]
 
-logger = logging.getLogger("pfedgp.client")
-
-SCHEMA = 1
 PROGRESS_FILE = "progress.json"
 
 
@@ -48,23 +40,14 @@ def note_progress(
         The shared vectors; `sent` is None where there was no update.
     reply : TrainReply
     """
-    state = str(node_config.get("state", "")).strip()
-    if not state:
-        return
     about = {
-        "schema_version": SCHEMA,
-        "run": str(run_id),  # beyond what JSON readers keep of a number
         "round": round,
         "received_sha256": _sha256(received),
         "sent_sha256": None if sent is None else _sha256(sent),
         "status": reply.status,
         "n_train": reply.n_train,
-        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
-    try:
-        write_whole(Path(state).expanduser() / PROGRESS_FILE, json.dumps(about, indent=2) + "\n")
-    except ArtefactError as error:
-        logger.warning("the progress of round %d is not on disk: %s", round, error)
+    write_state_file(node_config, PROGRESS_FILE, run_id, about, f"the progress of round {round}")
 
 
 def _sha256(vector: np.ndarray) -> str:
