@@ -13,9 +13,10 @@ def patches_of(side: str) -> tuple[Patch, ...]:
         from pfedgp.operator.database import WholeDatabase
         from pfedgp.operator.fleet_guard import FleetGuard
         from pfedgp.operator.kept_claims import KeptClaims
+        from pfedgp.operator.redelivery import Redelivery
         from server.flower.patches import SERVER_PATCHES
 
-        return (*SERVER_PATCHES, FleetGuard(), WholeDatabase(), KeptClaims())
+        return (*SERVER_PATCHES, FleetGuard(), Redelivery(), WholeDatabase(), KeptClaims())
     if side == "site":
         from pfedgp.site.patches import SITE_PATCHES
 

@@ -1,4 +1,4 @@
-"""The process of the SuperLink: Flower's own program, behind the guard of the Fleet port.
+"""The process of the SuperLink: Flower's own program, behind the guard of the Fleet port, losing no request.
 
 python -P -m pfedgp.operator.superlink_process CONNECTIONS flower-superlink OPTIONS
 """
@@ -15,13 +15,15 @@ __all__ = ["main"]
 def main(arguments: Sequence[str]) -> None:
     """Run it; the first argument is how many connections the Fleet port holds, the others are its command line."""
     from pfedgp.operator.fleet_guard import FleetGuard
+    from pfedgp.operator.redelivery import Redelivery
 
-    guard = FleetGuard(int(arguments[0]))
+    patches = (FleetGuard(int(arguments[0])), Redelivery())
     try:
-        refuse_lost([guard])
+        refuse_lost(patches)
     except ConfigError as error:
         sys.exit(str(error))
-    guard.apply()
+    for patch in patches:
+        patch.apply()
     sys.argv = list(arguments[1:])
     from flwr.superlink.cli import flower_superlink
 

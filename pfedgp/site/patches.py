@@ -5,11 +5,12 @@ from pfedgp.site.lost_messages import LostMessages
 from pfedgp.site.object_limits import ObjectLimits
 from pfedgp.site.own_agent import OwnAgent
 from pfedgp.site.task_name import TaskName
+from pfedgp.site.whole_replies import WholeReplies
 from pfedgp_core.patch import Patch, lost_patches
 
 __all__ = ["SITE_PATCHES", "STOCK_REMEDY", "patch_supernode"]
 
-SITE_PATCHES: tuple[Patch, ...] = (OwnAgent(), ShortWaits(), LostMessages(), TaskName(), ObjectLimits())
+SITE_PATCHES: tuple[Patch, ...] = (OwnAgent(), ShortWaits(), LostMessages(), WholeReplies(), TaskName(), ObjectLimits())
 STOCK_REMEDY = ", or give --stock where this site may run any app"
 
 
@@ -27,4 +28,5 @@ def patch_supernode(waits: Waits) -> list[str]:
         optional.apply()
     ShortWaits(waits).apply()
     LostMessages().apply()
+    WholeReplies().apply()
     return left_out

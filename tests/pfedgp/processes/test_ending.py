@@ -20,9 +20,9 @@ from pfedgp.processes.signals import interrupted
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 threading.Thread(target=threading.Event().wait).start()
 with interrupted({grace}):
-    print("ready", child.pid, flush=True)
     while True:
-        try:
+        try:  # the line is printed within it, because the signal may come before the next instruction
+            print("ready", child.pid, flush=True)
             time.sleep(600)
         except KeyboardInterrupt:
             pass

@@ -31,7 +31,8 @@ def test_the_pinned_flower_has_all_that_they_need() -> None:
 
 
 def test_those_that_carry_safety() -> None:
-    assert [p.name for p in SITE_PATCHES if p.safety] == ["own-agent", "short-waits", "lost-messages", "task-name"]
+    safety = ["own-agent", "short-waits", "lost-messages", "whole-replies", "task-name"]
+    assert [p.name for p in SITE_PATCHES if p.safety] == safety
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def test_the_identity_is_set() -> None:
 
 
 def test_a_patch_that_carries_no_safety_is_left_out_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("time", "_pull_and_store_message"):
+    for name in ("time", "_pull_and_store_message", "_push_messages"):
         monkeypatch.setattr(supernode_loop, name, getattr(supernode_loop, name))
     monkeypatch.delattr(inflatable_utils, "pull_and_inflate_object_from_tree")
     (left_out,) = patch_supernode(Waits())
