@@ -10,13 +10,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from pfedgp_core.data.datasets import TensorSplit, load_dataset
+from pfedgp_core.data.datasets import Split, TensorSplit, load_dataset, normalised
 from pfedgp_core.numerics.streams import Stream
 
 __all__ = ["INPUT_SHAPE", "digit_images", "easily_confused"]
 
 INPUT_SHAPE = (3, 32, 32)
 _CHUNK = 1024  # images made at once, so that nothing but the result grows with their number
+_RANGE = 1.5  # values from -1.5 to 1.5 become bytes; there are hardly any others
 _CONFUSED = (3, 8, 5, 9, 4, 7, 1, 2, 6, 0)  # hard pairs first
 
 
@@ -40,7 +41,8 @@ def digit_images(classes: tuple[int, ...], count: int, stream: Stream, split: st
     Returns
     -------
     TensorSplit
-        Inputs float32 [count, 3, 32, 32], the only thing of that size in memory; class ids 0..9.
+        Inputs [count, 3, 32, 32], made from bytes as a client's are, the only thing of that size in memory; class ids
+        0..9.
     """
     source = load_dataset("digits").splits()[split]
     originals = torch.from_numpy(source.inputs).float() / 240.0
@@ -50,12 +52,14 @@ def digit_images(classes: tuple[int, ...], count: int, stream: Stream, split: st
     for c in classes:
         mine = labels == c
         rows[mine] = rng.choice(np.flatnonzero(source.labels == c), size=int(mine.sum()))
-    inputs = torch.empty(count, *INPUT_SHAPE)
+    pixels = np.empty((count, *INPUT_SHAPE), dtype=np.uint8)
     generator = stream.child("look").torch_generator
     for start in range(0, count, _CHUNK):
         chosen = originals[rows[start : start + _CHUNK]]
-        inputs[start : start + len(chosen)] = _varied(chosen, generator)
-    return TensorSplit(inputs, torch.from_numpy(labels))
+        shades = _varied(chosen, generator).add_(_RANGE).mul_(255 / (2 * _RANGE)).round_().clamp_(0, 255)
+        pixels[start : start + len(chosen)] = shades.numpy()
+    middle, unit = np.full(3, 0.5, np.float32), np.full(3, 1 / (2 * _RANGE), np.float32)
+    return normalised(Split(pixels, labels), middle, unit)
 
 
 def _varied(digits: Tensor, generator: torch.Generator) -> Tensor:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from pfedgp_core.data.partitions.k_class import largest_remainder_counts
+from pfedgp_core.data.pixels import SMALL, Inputs, Pixels
 from pfedgp_core.errors import DataError
 from pfedgp_core.numerics.streams import Stream
 
@@ -23,6 +24,7 @@ __all__ = [
 
 # Splits that we draw ourselves must not move with the run's seed, or results of different seeds could not be compared.
 SPLIT_SEED = 0
+_EXTREMES = torch.tensor([0, 255], dtype=torch.uint8)
 
 
 @dataclass(frozen=True)
@@ -147,9 +149,12 @@ class Dataset:
 
 @dataclass(frozen=True)
 class TensorSplit:
-    """Samples as a network takes them: inputs float32 [N, ...] normalised; class ids int64, or targets float64, [N]."""
+    """Samples as a network takes them: inputs float32 [N, ...] normalised; class ids int64, or targets float64, [N].
 
-    inputs: Tensor
+    Many images stay bytes until a batch of them is needed (`Pixels`).
+    """
+
+    inputs: Inputs
     labels: Tensor
 
     def __len__(self) -> int:
@@ -186,17 +191,24 @@ def normalised(split: Split, mean: np.ndarray, std: np.ndarray) -> TensorSplit:
     DataError
         A result that is not finite.
     """
-    inputs = torch.from_numpy(np.array(split.inputs)).to(torch.float32)
-    if split.inputs.dtype == np.uint8:
-        inputs /= 255.0
-    shape = (1, -1) + (1,) * (inputs.ndim - 2)
-    inputs -= torch.from_numpy(np.array(mean, dtype=np.float32)).view(shape)
-    inputs /= torch.from_numpy(np.array(std, dtype=np.float32)).view(shape)
+    shape = (1, -1) + (1,) * (split.inputs.ndim - 2)
+    centre, scale = (torch.from_numpy(np.array(moment, dtype=np.float32)).view(shape) for moment in (mean, std))
+    raw = torch.from_numpy(np.array(split.inputs))
+    labels = torch.from_numpy(np.array(split.labels))
+    if raw.dtype == torch.uint8:
+        pixels = Pixels(raw, centre, scale)
+        if len(raw) and not torch.isfinite(pixels.of(_EXTREMES.expand(1, raw.shape[1], 1, 2))).all():
+            raise _not_finite()
+        large = 4 * raw.numel() > SMALL
+        return TensorSplit(pixels if large else pixels.normalised(), labels)
+    inputs = (raw - centre).div_(scale)
     if not torch.isfinite(inputs).all():
-        raise DataError(
-            "Normalised inputs hold NaN or infinity; rescale features that are beyond the range of float32."
-        )
-    return TensorSplit(inputs, torch.from_numpy(np.array(split.labels)))
+        raise _not_finite()
+    return TensorSplit(inputs, labels)
+
+
+def _not_finite() -> DataError:
+    return DataError("Normalised inputs hold NaN or infinity; rescale features that are beyond the range of float32.")
 
 
 def stratified_split(labels: np.ndarray, shares: Sequence[float], stream: Stream) -> list[np.ndarray]:

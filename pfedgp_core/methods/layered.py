@@ -5,9 +5,10 @@ from collections import Counter
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from pfedgp_core.config import Settings
+from pfedgp_core.data.pixels import Inputs
 from pfedgp_core.data.samples import TensorSplit
 from pfedgp_core.learning.local_sgd import mini_batches
 from pfedgp_core.learning.result import UpdateResult
@@ -90,7 +91,7 @@ class SoftmaxPredictor:
         """See ``Predictor.seconds_``."""
         return dict(self._timer.seconds)
 
-    def predict_proba(self, inputs: Tensor) -> np.ndarray:
+    def predict_proba(self, inputs: Inputs) -> np.ndarray:
         """See ``Predictor.predict_proba``."""
         with self._timer.phase("network"):
             return predict_softmax(self.network, inputs)

@@ -4,9 +4,9 @@ from collections import Counter
 from functools import cached_property
 
 import numpy as np
-from torch import Tensor
 
 from pfedgp_core.config import Settings
+from pfedgp_core.data.pixels import Inputs
 from pfedgp_core.data.samples import ClientData, TensorSplit
 from pfedgp_core.learning.timing import PhaseTimer
 from pfedgp_core.methods.base import Method, Update
@@ -107,7 +107,7 @@ class TreePredictor:
         """See ``Predictor.seconds_``."""
         return dict(self._timer.seconds)
 
-    def predict_proba(self, inputs: Tensor) -> np.ndarray:
+    def predict_proba(self, inputs: Inputs) -> np.ndarray:
         """See ``Predictor.predict_proba``."""
         with self._timer.phase("network"):
             features = compute_features(self._network, inputs)

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
-from torch import Tensor
+
+from pfedgp_core.data.pixels import Inputs
 
 __all__ = ["Predictor"]
 
@@ -25,5 +26,5 @@ class Predictor(Protocol):
     def seconds_(self) -> Mapping[str, float]:
         """Seconds by phase (``network``, ``gp``)."""
 
-    def predict_proba(self, inputs: Tensor) -> np.ndarray:
+    def predict_proba(self, inputs: Inputs) -> np.ndarray:
         """Class probabilities, float64 [T, k], of inputs [T, ...]; every row sums to 1."""

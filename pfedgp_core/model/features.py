@@ -8,6 +8,7 @@ batch in the backward pass, so that memory does not grow with N.
 import torch
 from torch import Tensor, nn
 
+from pfedgp_core.data.pixels import Inputs
 from pfedgp_core.errors import NonFiniteError
 
 __all__ = ["FeaturePass", "compute_features"]
@@ -23,7 +24,7 @@ class FeaturePass:
     Parameters
     ----------
     network : nn.Module
-    inputs : Tensor [N, ...]
+    inputs : Tensor or Pixels [N, ...]
 
     Attributes
     ----------
@@ -31,7 +32,7 @@ class FeaturePass:
         Requires grad; a loss on it accumulates into ``features.grad``.
     """
 
-    def __init__(self, network: nn.Module, inputs: Tensor) -> None:
+    def __init__(self, network: nn.Module, inputs: Inputs) -> None:
         self.network, self.inputs = network, inputs
         keep = ACTIVATIONS * inputs.numel() * inputs.element_size() <= KEEP_GRAPH_BYTES
         if keep:
@@ -55,7 +56,7 @@ class FeaturePass:
             self.network(batch).backward(part)
 
 
-def compute_features(network: nn.Module, inputs: Tensor) -> Tensor:
+def compute_features(network: nn.Module, inputs: Inputs) -> Tensor:
     """Features [N, d] without gradients.
 
     Raises

@@ -5,6 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from pfedgp_core.config import Settings
+from pfedgp_core.data.pixels import Inputs
 from pfedgp_core.model.network import build_network, feature_width
 from pfedgp_core.numerics.streams import Stream
 
@@ -66,7 +67,7 @@ def layer_tensors(network: nn.Module) -> list[dict[str, Tensor]]:
     return layers
 
 
-def predict_softmax(network: nn.Module, inputs: Tensor) -> np.ndarray:
+def predict_softmax(network: nn.Module, inputs: Inputs) -> np.ndarray:
     """Softmax probabilities over all outputs, float64 [T, classes]; every row sums to 1."""
     network.eval()
     with torch.no_grad():
