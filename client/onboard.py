@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from pfedgp_core.data.own.class_ids import to_split
-from pfedgp_core.data.own.reader import read_samples, split_paths
+from pfedgp_core.data.own.kinds import split_paths
+from pfedgp_core.data.own.reader import read_samples
 from pfedgp_core.data.own.samples import Samples
 from pfedgp_core.data.samples import Split
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError

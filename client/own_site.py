@@ -32,7 +32,8 @@ from pfedgp_core.data.own.builtin import builtin_samples
 from pfedgp_core.data.own.check import unusable
 from pfedgp_core.data.own.class_ids import to_split, to_targets
 from pfedgp_core.data.own.kept_split import PARTS, assign_parts, keep_split, rows_by_part
-from pfedgp_core.data.own.reader import fingerprint, read_splits, split_paths
+from pfedgp_core.data.own.kinds import split_paths
+from pfedgp_core.data.own.reader import fingerprint, read_splits
 from pfedgp_core.data.own.samples import Samples
 from pfedgp_core.data.samples import Split, normalised
 from pfedgp_core.data.spec import DataSpec, normal_class, parse_shape, union_of_classes

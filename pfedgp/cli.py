@@ -116,6 +116,11 @@ VERBS = {
         "classify new samples with a site's classifier: probabilities and uncertainty as CSV",
         "pfedgp predict --site sites/ward-3 --data new/images --out predictions.csv --min-confidence 0.8",
     ),
+    "serve": Verb(
+        "pfedgp.commands.serve",
+        "answer requests for predictions of a site's classifier over HTTP, on this machine",
+        "pfedgp serve --site sites/ward-3",
+    ),
     "certify": Verb(
         "pfedgp.commands.certify",
         "bound the error of a site's classifier, with a stated probability",

@@ -24,7 +24,7 @@ from pfedgp.benchmarking.process_costs import below, cpu_seconds_of, megabytes_o
 from pfedgp.processes.flower import free_ports
 from pfedgp_core.errors import RunFailedError
 
-__all__ = ["DeployedCase", "measure"]
+__all__ = ["DeployedCase", "Deployment", "measure"]
 
 IDLE_SECONDS = 30.0
 STOCK_ROUNDS = 8
@@ -75,7 +75,7 @@ def measure(case: DeployedCase, rounds: int, idle_seconds: float = IDLE_SECONDS)
     """
     rounds = min(rounds, STOCK_ROUNDS) if case.stock else rounds
     with tempfile.TemporaryDirectory(prefix="pfedgp-bench-") as name, ExitStack() as stack:
-        bench = _Deployment(Path(name), case, stack)
+        bench = Deployment(Path(name), case, stack)
         server, sites = bench.server(), bench.sites()
         trees: dict[str, Callable[[], list[int]]] = {
             "server": lambda: below(server),
@@ -106,7 +106,7 @@ def measure(case: DeployedCase, rounds: int, idle_seconds: float = IDLE_SECONDS)
     }
 
 
-class _Deployment:
+class Deployment:
     """The processes of one case; `stack` ends them."""
 
     def __init__(self, folder: Path, case: DeployedCase, stack: ExitStack) -> None:

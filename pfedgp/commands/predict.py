@@ -1,4 +1,4 @@
-"""``pfedgp predict``: a site's classifier on new samples, as CSV.
+"""``pfedgp predict``: a site's classifier on new samples, as CSV. Any number of them takes the same memory.
 
 Texts that a spreadsheet would take for a formula begin with an apostrophe (`pfedgp_core.files.csv_text`).
 
@@ -17,20 +17,28 @@ Texts that a spreadsheet would take for a formula begin with an apostrophe (`pfe
 """
 
 import argparse
+import io
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from pfedgp.options import add_allow_network
+from pfedgp.predicting.place import require_site
+from pfedgp.predicting.progress import Progress
+from pfedgp.processes.signals import interrupted
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
-from pfedgp_core.files.state import kept
+from pfedgp_core.files.whole import explained, replacing
 
 if TYPE_CHECKING:
+    from pfedgp.predicting.tally import Tally
     from pfedgp_core.data.own.samples import Samples
     from pfedgp_core.site.saved import SavedSite
-    from pfedgp_core.tree.uncertainty import Prediction
 
 __all__ = ["add_arguments", "main"]
+
+ROWS = 2048  # samples that are read at a time
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,35 +81,67 @@ def main(args: argparse.Namespace) -> int:
     out = None if args.out == "-" else Path(args.out).expanduser()
     if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
         raise ArtefactError(f"Cannot write {out}: give the name of a file in a folder that exists.")
-    _require_site(args.site)
+    require_site(args.site)
     import torch
 
     torch.set_num_threads(1)  # small matrices are several times slower on more
-    from pfedgp_core.data.own.reader import read_samples
+    from pfedgp.predicting.tally import Tally
     from pfedgp_core.site.saved import SavedSite
-    from server.run.files import write_whole
 
     site = SavedSite.load(args.site, tuple(args.allow_network))
     if args.model is not None:
         _require_model(site, args.site, args.model)
-    samples = read_samples(
-        args.data,
-        input_shape=site.model.input_shape,
-        resize=args.resize,
-        label_column=args.label_column,
-        labelled=False,
-    )
-    _require_columns(site, samples, args.data)
     temperature = site.model.temperature if args.temperature is None else args.temperature
-    prediction = site.predict(samples.inputs, temperature)
-    text = _to_csv(site, samples, prediction, threshold or 0.0)
+    tally = Tally(site, threshold or 0.0)
+    with interrupted():
+        _predict(site, args, tally, out)
+    _summarise(site, tally, temperature, threshold, out)
+    return 0
+
+
+def _predict(site: "SavedSite", args: argparse.Namespace, tally: "Tally", out: Path | None) -> None:
+    """Write the table to the file, or the standard output, once it is whole."""
     if out is None:
-        sys.stdout.write(text)
+        with tempfile.TemporaryFile() as file:
+            _write(file, Path(tempfile.gettempdir()), site, args, tally)
+            file.seek(0)
+            for text in io.TextIOWrapper(file, "utf-8", newline=""):
+                sys.stdout.write(text)
         sys.stdout.flush()
     else:
-        write_whole(out, text)
-    _summarise(site, samples, prediction, temperature, threshold, out)
-    return 0
+        with replacing(out) as file:
+            _write(file, out, site, args, tally)
+
+
+def _write(file: BinaryIO, where: Path, site: "SavedSite", args: argparse.Namespace, tally: "Tally") -> None:
+    """Write the table of all predictions a part at a time; DataError where a part of the data cannot be used."""
+    from pfedgp.predicting.table import header_line, prediction_lines
+    from pfedgp_core.data.own.blocks import read_blocks
+    from pfedgp_core.site.streamed import predictions
+
+    share, progress = 0.0, Progress("predictions")
+
+    def samples() -> Iterator["Samples"]:
+        nonlocal share
+        for block, reached in read_blocks(
+            args.data,
+            input_shape=site.model.input_shape,
+            resize=args.resize,
+            label_column=args.label_column,
+            rows=ROWS,
+        ):
+            _require_columns(site, block, args.data)
+            share = reached
+            yield block
+
+    begun = False
+    for predicted in predictions(site, samples(), args.temperature):
+        text = prediction_lines(site.class_names, predicted, tally.threshold)
+        with explained(where):
+            file.write((text if begun else header_line(site.class_names) + text).encode())
+        begun = True
+        tally.add(predicted)
+        progress.show(tally.samples, share)
 
 
 def _check_temperature(temperature: float | None) -> None:
@@ -115,65 +155,21 @@ def _check_temperature(temperature: float | None) -> None:
         )
 
 
-def _require_site(path: Path) -> None:
-    """Say where the site is, if the path is the state folder of ``pfedgp client``."""
-    below = path / "site"
-    with kept(path):
-        meant = not (path / "site.json").is_file() and (below.expanduser() / "site.json").is_file()
-    if meant:
-        raise ArtefactError(f"{path} is the state folder of a client, and no site: did you mean {below}?")
-
-
-def _to_csv(site: "SavedSite", samples: "Samples", prediction: "Prediction", threshold: float) -> str:
-    from pfedgp_core.files.csv_text import csv_text
-
-    names = site.class_names
-    measures = ("entropy", "epistemic", "aleatoric")
-    columns = ["id", "predicted", *(f"p:{name}" for name in names), *measures, "abstain"]
-    uncertainty = zip(*(getattr(prediction, measure).tolist() for measure in measures), strict=True)
-    rows = zip(samples.ids, prediction.predicted.tolist(), prediction.probabilities.tolist(), uncertainty, strict=True)
-    cells = [
-        [name, names[best], *(f"{number:.6g}" for number in (*row, *parts)), int(row[best] < threshold)]
-        for name, best, row, parts in rows
-    ]
-    return csv_text(columns, cells)
-
-
 def _summarise(
-    site: "SavedSite",
-    samples: "Samples",
-    prediction: "Prediction",
-    temperature: float,
-    threshold: float | None,
-    out: Path | None,
+    site: "SavedSite", tally: "Tally", temperature: float, threshold: float | None, out: Path | None
 ) -> None:
     """On the standard error, so that the standard output holds nothing but CSV."""
-    largest = prediction.probabilities.max(axis=1)
     own = "" if temperature == site.model.temperature else f" (the model's is {site.model.temperature:g})"
-    parts = [f"{len(samples)} predictions of site {site.name} at temperature {temperature:g}{own}"]
+    parts = [f"{tally.samples} predictions of site {site.name} at temperature {temperature:g}{own}"]
     if threshold is not None:
-        parts.append(f"{int((largest < threshold).sum())} to abstain from")
-    accuracy = _accuracy(site, samples, prediction)
+        parts.append(f"{tally.doubtful} to abstain from")
+    accuracy = tally.accuracy()
     if accuracy is not None:
         parts.append(f"accuracy {accuracy:.1%} by the data's own labels")
     if len(site.class_names) == 1:
         parts.append(f"all {site.class_names[0]!r}, the only class of the site")
     where = "" if out is None else f"; saved in {out}"
     print(", ".join(parts) + where, file=sys.stderr, flush=True)
-
-
-def _accuracy(site: "SavedSite", samples: "Samples", prediction: "Prediction") -> float | None:
-    """Share of right answers; None where the data have no labels, or others than the federation's."""
-    from pfedgp_core.data.own.class_ids import map_classes
-
-    if samples.labels is None or not all(samples.labels):
-        return None
-    try:
-        truth = map_classes(samples.labels, site.model.class_names)
-    except DataError:
-        return None
-    answers = site.classifier.classes_[prediction.predicted]
-    return float((answers == truth).mean())
 
 
 def _require_model(site: "SavedSite", path: Path, model: Path) -> None:

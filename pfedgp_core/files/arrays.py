@@ -4,7 +4,8 @@ import io
 import math
 import sys
 import zipfile
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -14,7 +15,7 @@ import numpy as np
 from pfedgp_core.files.memory import require_memory
 from pfedgp_core.files.regular import MalformedError, decoding, open_regular
 
-__all__ = ["Arrays", "read_npz"]
+__all__ = ["Arrays", "Header", "check_values", "members", "open_archive", "read_header", "read_member", "read_npz"]
 
 _SUFFIX = ".npy"
 _LARGEST_HEADER = 10_000  # characters, as numpy's own bound
@@ -37,6 +38,26 @@ class Arrays:
     values: dict[str, np.ndarray]
 
 
+@dataclass(frozen=True)
+class Header:
+    """What is said of an array before its values.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    dtype : numpy.dtype
+    by_column : bool
+        Whether the values lie in Fortran's order.
+    length : int
+        Bytes of the header.
+    """
+
+    shape: tuple[int, ...]
+    dtype: "np.dtype[np.generic]"
+    by_column: bool
+    length: int
+
+
 def read_npz(path: Path, wanted: Collection[str]) -> Arrays:
     """Read some arrays of a ``.npz`` file.
 
@@ -54,32 +75,42 @@ def read_npz(path: Path, wanted: Collection[str]) -> Arrays:
         It is no such archive, cut, encrypted, holds Python objects, asks for other sizes than it has, or for more
         memory than there is.
     """
-    with open_regular(path) as file, decoding(path), zipfile.ZipFile(_archive(file)) as archive:
-        members = [info for info in archive.infolist() if info.filename.endswith(_SUFFIX)]
-        names = tuple(info.filename.removesuffix(_SUFFIX) for info in members)
-        if len(set(names)) < len(names):
-            raise MalformedError("it holds two arrays of one name")
-        chosen = [(n, info) for n, info in zip(names, members, strict=True) if n.lower() in wanted]
-        require_memory(sum(info.file_size for _, info in chosen))
-        return Arrays(names, {name: _array(archive, info) for name, info in chosen})
+    with open_regular(path) as file, decoding(path), open_archive(file) as archive:
+        found = members(archive)
+        chosen = {name: info for name, info in found.items() if name.lower() in wanted}
+        require_memory(sum(info.file_size for info in chosen.values()))
+        return Arrays(tuple(found), {name: read_member(archive, info) for name, info in chosen.items()})
 
 
-def _archive(file: IO[bytes]) -> IO[bytes]:
+@contextmanager
+def open_archive(file: IO[bytes]) -> Iterator[zipfile.ZipFile]:
+    """Open an archive that begins where the file is; MalformedError where it is none."""
     start = file.read(6)
     file.seek(0)
     if start == b"\x93NUMPY":
         raise MalformedError("it is a single array")
     if not zipfile.is_zipfile(file):
         raise MalformedError("it is no zip archive, or cut")
-    return file
+    with zipfile.ZipFile(file) as archive:
+        yield archive
 
 
-def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
+def members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """The arrays of an archive by name; MalformedError where two have one name."""
+    found = [info for info in archive.infolist() if info.filename.endswith(_SUFFIX)]
+    by_name = {info.filename.removesuffix(_SUFFIX): info for info in found}
+    if len(by_name) < len(found):
+        raise MalformedError("it holds two arrays of one name")
+    return by_name
+
+
+def read_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Header:
+    """The header of an array, compared with the bytes that are there; MalformedError where it lies."""
     if info.flag_bits & 1:
         raise MalformedError("it is encrypted")
     with archive.open(info) as member:
         start = io.BytesIO(member.read(_LARGEST_HEADER))
-    shape, dtype = _header(start)
+    shape, by_column, dtype = _header(start)
     if dtype.hasobject:
         raise MalformedError("it holds Python objects, which could run code")
     held = info.file_size - start.tell()
@@ -87,8 +118,19 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
         raise MalformedError(f"an array of {dtype} {list(shape)[:8]} does not have the {held} bytes that are there")
     if not held and math.prod(max(axis, 1) for axis in shape) * max(dtype.itemsize, 1) > _EMPTY:
         raise MalformedError(f"an array without values has the shape {list(shape)[:8]}")
+    return Header(shape, dtype, by_column, start.tell())
+
+
+def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
+    """An array of an archive; MalformedError where its header lies or its texts are none."""
+    read_header(archive, info)
     with archive.open(info) as member:
         array = np.lib.format.read_array(member, allow_pickle=False, max_header_size=_LARGEST_HEADER)
+    return check_values(array)
+
+
+def check_values(array: np.ndarray) -> np.ndarray:
+    """The same array; MalformedError where it holds a text that is none."""
     if array.dtype.kind == "U":
         _require_characters(array)
     return array
@@ -101,23 +143,23 @@ def _require_characters(array: np.ndarray) -> None:
         raise MalformedError("it holds a text with codes that are no characters")
 
 
-def _header(member: IO[bytes]) -> tuple[tuple[int, ...], "np.dtype[np.generic]"]:
+def _header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, "np.dtype[np.generic]"]:
     try:
-        return _shape_and_type(member)
+        return _parsed(member)
     except ValueError:
         raise
     except Exception as error:  # of the parser of Python, which reads it
         raise MalformedError("the header of an array cannot be parsed") from error
 
 
-def _shape_and_type(member: IO[bytes]) -> tuple[tuple[int, ...], "np.dtype[np.generic]"]:
+def _parsed(member: IO[bytes]) -> tuple[tuple[int, ...], bool, "np.dtype[np.generic]"]:
     version = np.lib.format.read_magic(member)
     if version == (1, 0):
-        shape, _, dtype = np.lib.format.read_array_header_1_0(member, max_header_size=_LARGEST_HEADER)
+        shape, by_column, dtype = np.lib.format.read_array_header_1_0(member, max_header_size=_LARGEST_HEADER)
     elif version == (2, 0):
-        shape, _, dtype = np.lib.format.read_array_header_2_0(member, max_header_size=_LARGEST_HEADER)
+        shape, by_column, dtype = np.lib.format.read_array_header_2_0(member, max_header_size=_LARGEST_HEADER)
     else:
         raise MalformedError(f"an array is of version {version[0]}.{version[1]} of numpy's format, and not 1.0 or 2.0")
     if any(axis < 0 for axis in shape):
         raise MalformedError(f"an array has the shape {list(shape)[:8]}")
-    return shape, dtype
+    return shape, by_column, dtype

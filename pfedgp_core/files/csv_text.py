@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["csv_text", "join_names", "read_csv", "split_names"]
+__all__ = ["csv_lines", "csv_text", "join_names", "read_csv", "split_names"]
 
 # Also the control characters and the wide forms that some spreadsheets take for one of them.
 _FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
@@ -28,10 +28,15 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     rows : iterable of sequences
         Texts are made safe; all else is written by ``str``.
     """
+    return csv_lines([columns, *rows])
+
+
+def csv_lines(rows: Iterable[Sequence[Any]]) -> str:
+    """Return rows of a table as its next lines; see `csv_text`."""
     text = io.StringIO()
     plain = csv.writer(text, lineterminator="\n")
     quoted = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    for row in (columns, *rows):
+    for row in rows:
         # The standard library does not quote a carriage return, and reads it as the end of the row.
         writer = quoted if any(isinstance(cell, str) and "\r" in cell for cell in row) else plain
         writer.writerow([_safe(cell) if isinstance(cell, str) else cell for cell in row])

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from pfedgp_core.errors import ArtefactError
 
-__all__ = ["CannotWriteError", "explained", "folder_to_disk", "resolved", "to_disk", "write_whole"]
+__all__ = ["CannotWriteError", "explained", "folder_to_disk", "replacing", "resolved", "to_disk", "write_whole"]
 
 
 class CannotWriteError(ArtefactError):
@@ -39,20 +39,37 @@ def write_whole(path: Path, content: str | bytes) -> None:
     ArtefactError
         The file cannot be written; the former content, if any, is still there.
     """
+    with replacing(path) as file, explained(path):
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Write a file a part at a time; it takes the place of the former one at the end of the block, if that is reached.
+
+    Raises
+    ------
+    ArtefactError
+        As `write_whole`; failures to write within the block are for the block to explain (`explained`).
+    """
     with explained(path):
         path = resolved(path)  # through a link, the file it stands for is replaced and not the link
         if path.exists() and not path.is_file():
             raise ArtefactError(f"{path} is no regular file, so it cannot be replaced: give the path of a file.")
     partial = path.with_name(f".{path.name}.partial")
     with explained(path):
-        try:
-            with partial.open("wb") as file:
-                file.write(content.encode() if isinstance(content, str) else content)
+        file = partial.open("wb")
+    try:
+        with file:
+            yield file
+            with explained(path):
                 to_disk(file)
+        with explained(path):
             os.replace(partial, path)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    with explained(path):
         folder_to_disk(path.parent)
 
 

@@ -45,7 +45,7 @@ from pfedgp_core.tree.classifier import PersonalClassifier
 from pfedgp_core.tree.splits import Node, Tree
 from pfedgp_core.tree.uncertainty import Prediction
 
-__all__ = ["SCHEMA", "SavedSite", "is_site"]
+__all__ = ["ROWS", "SCHEMA", "SavedSite", "is_site"]
 
 SCHEMA = 1
 FORMAT = "pfedgp-site"
@@ -128,6 +128,10 @@ class SavedSite:
             )
         starts = range(0, max(len(inputs), 1), ROWS)
         features = torch.cat([self.model.features(inputs[start : start + ROWS]) for start in starts])
+        return self.predict_features(features, temperature)
+
+    def predict_features(self, features: torch.Tensor, temperature: float | None = None) -> Prediction:
+        """The same for inputs whose features [N, d] are known (`TrainedModel.features`)."""
         prediction = self.classifier.predict_with_uncertainty(features)
         return prediction.at(self.model.temperature if temperature is None else temperature)
 

@@ -66,6 +66,7 @@ def _data(name: str, whole: Callable[[], bytes], *changes: Mutation) -> Callable
 
     def prepare(folder: Path) -> Trial:
         from pfedgp_core.data import samples  # which a reader would import within the time of an input
+        from pfedgp_core.data.own.blocks import read_blocks
         from pfedgp_core.data.own.reader import check_data, read_samples
 
         assert samples.Split
@@ -74,7 +75,9 @@ def _data(name: str, whole: Callable[[], bytes], *changes: Mutation) -> Callable
             (folder / name).write_bytes(content)
             report = check_data(folder / name, class_names=("cat", "dog"), input_shape=(1, 8, 8)).text()
             check_data(folder / name, regression=True).text()
-            read_samples(folder / name)
+            shape = read_samples(folder / name).inputs.shape[1:]
+            for _ in read_blocks(folder / name, input_shape=shape, rows=3):
+                pass
             return report
 
         return Trial([whole()], (*changes, changed_bytes), read)

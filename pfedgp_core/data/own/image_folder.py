@@ -2,13 +2,13 @@
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pfedgp_core.data.own.samples import Findings, Samples, Wanted, input_digests
+from pfedgp_core.data.own.samples import Block, Findings, Samples, Wanted, input_digests
 from pfedgp_core.errors import DataError, UnreadableFileError
 from pfedgp_core.files.image import SUFFIXES, read_image
 from pfedgp_core.files.regular import MalformedError, decoding, one_line
@@ -17,9 +17,10 @@ from pfedgp_core.words import counted, few, shape_text
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["SUFFIXES", "fit_arrays", "has_images", "load_image_folder"]
+__all__ = ["SUFFIXES", "fit_arrays", "has_images", "image_blocks", "load_image_folder"]
 
 _GREY = ("1", "L", "LA")
+_UNKNOWN = np.empty(0, np.uint8)
 _MODES = {1: "L", 3: "RGB"}
 
 
@@ -47,7 +48,28 @@ def load_image_folder(folder: Path, wanted: Wanted, findings: Findings) -> Sampl
         uint8 [N, C, H, W]; None where no image is usable.
     """
     findings.kind = "folder of images by class"
+    return _read(folder, _list(folder, wanted, findings), wanted, findings)
+
+
+def image_blocks(folder: Path, wanted: Wanted, rows: int) -> Iterator[Block]:
+    """Read the same so many images at a time, for a model whose inputs have a known shape.
+
+    Parameters
+    ----------
+    folder : Path
+    wanted : Wanted
+        With the shape of the model's inputs.
+    rows : int
+    """
+    findings = Findings("folder of images by class")
     files = _list(folder, wanted, findings)
+    for first in range(0, max(len(files), 1), rows):
+        part = files[first : first + rows]
+        yield Block(_read(folder, part, wanted, findings), findings, (first + len(part)) / max(len(files), 1))
+        findings = Findings("folder of images by class")
+
+
+def _read(folder: Path, files: list[tuple[Path, str]], wanted: Wanted, findings: Findings) -> Samples | None:
     channels = _channels(wanted)
     if not files:
         return None
@@ -65,7 +87,7 @@ def load_image_folder(folder: Path, wanted: Wanted, findings: Findings) -> Sampl
         try:
             with decoding(path):
                 image = read_image(path, _require_eight_bits)
-                digest = input_digests(_to_array(image, None, None)[None])[0]
+                digest = input_digests(_to_array(image, None, None)[None])[0] if wanted.digests else _UNKNOWN
                 fits = size is None or wanted.resize or (image.height, image.width) == size
                 array = _to_array(image, channels, size) if fits else None
         except UnreadableFileError as error:
@@ -97,7 +119,8 @@ def load_image_folder(folder: Path, wanted: Wanted, findings: Findings) -> Sampl
         )
     labels = tuple(kept[i][1] for i in usable)
     ids = tuple(_name(kept[i][0], folder) for i in usable)
-    return Samples(inputs, ids, labels if any(labels) else None, digests=np.stack([digests[i] for i in usable]))
+    hashes = np.stack([digests[i] for i in usable]) if wanted.digests else None
+    return Samples(inputs, ids, labels if any(labels) else None, digests=hashes)
 
 
 def fit_arrays(images: np.ndarray, wanted: Wanted, findings: Findings) -> np.ndarray | None:

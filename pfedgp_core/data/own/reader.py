@@ -13,46 +13,20 @@ folder with ``train`` and, optionally  any of these per split: folders, or files
 =====================================  =================================================================================
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from pfedgp_core.data.own.array_file import load_npz
 from pfedgp_core.data.own.check import DataReport, note_repeated, report_on
 from pfedgp_core.data.own.class_ids import map_classes, to_targets
-from pfedgp_core.data.own.image_folder import has_images, load_image_folder
+from pfedgp_core.data.own.kinds import is_unknown, nothing_at, part_of, read_path, require_usable, split_paths
 from pfedgp_core.data.own.samples import Findings, Samples, Wanted
-from pfedgp_core.data.own.tables import load_csv, load_parquet
 from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.files.regular import reachable
 from pfedgp_core.memory import MemoryLimit
 from pfedgp_core.registry import DATASETS
 from pfedgp_core.words import shape_text
 
-__all__ = [
-    "Samples",
-    "check_data",
-    "fingerprint",
-    "read_samples",
-    "read_splits",
-    "split_paths",
-]
-
-SPLITS = ("train", "validation", "test")
-_SPLIT_NAMES = {
-    "train": "train",
-    "validation": "validation",
-    "valid": "validation",
-    "val": "validation",
-    "test": "test",
-}
-_Reader = Callable[[Path, Wanted, Findings], Samples | None]
-_READERS: dict[str, _Reader] = {
-    ".npz": load_npz,
-    ".csv": load_csv,
-    ".tsv": load_csv,
-    ".parquet": load_parquet,
-    ".pq": load_parquet,
-}
+__all__ = ["Samples", "check_data", "fingerprint", "read_samples", "read_splits"]
 
 
 def read_samples(
@@ -90,26 +64,10 @@ def read_samples(
     MemoryLimitError
         Resized images would take too much.
     """
-    path = Path(path).expanduser()
-    parts = split_paths(path)
-    if parts is not None:
-        if split not in parts:
-            raise DataError(f"{path} has the splits {', '.join(parts)}: give one of them, such as {parts['train']}.")
-        path = parts[split]
+    path = part_of(Path(path).expanduser(), split)
     findings = Findings()
-    samples = _read(path, Wanted(input_shape, resize, label_column, labelled, memory), findings)
-    if samples is not None and input_shape is not None and samples.inputs.shape[1:] != input_shape:
-        findings.problem(
-            f"The samples have shape {shape_text(samples.inputs.shape[1:])}, and the model takes inputs of shape "
-            f"{shape_text(input_shape)}: give data of that shape, or another model."
-        )
-    if findings.problems:
-        more = len(findings.problems) - 1
-        also = f" ({more} more found by: pfedgp check-data {path})" if more else ""
-        raise DataError(f"{path}: {findings.problems[0]}{also}")
-    if samples is None:
-        raise DataError(f"{path} holds no usable sample: see pfedgp check-data {path}.")
-    return samples
+    samples = read_path(path, Wanted(input_shape, resize, label_column, labelled, memory), findings)
+    return require_usable(path, samples, findings, input_shape)
 
 
 def read_splits(
@@ -141,7 +99,7 @@ def fingerprint(path: str | Path) -> tuple[tuple[str, int, int], ...]:
             files = [path] if not path.is_dir() else [file for file in path.rglob("*") if file.is_file()]
             looks = [(file, file.stat()) for file in files]
         except FileNotFoundError:
-            raise _nothing_at(path) from None
+            raise nothing_at(path) from None
     return tuple(sorted((str(file), look.st_size, look.st_mtime_ns) for file, look in looks))
 
 
@@ -200,39 +158,13 @@ def check_data(
     return DataReport(str(path), tuple(report_on(split, *both, regression) for split, both in found.items()))
 
 
-def split_paths(path: Path) -> dict[str, Path] | None:
-    """The parts of a folder with splits, by split in the order train, validation, test; None for other data.
-
-    A folder is one if every folder or data file in it is named after a split and ``train`` is among them. Folders of
-    those names that hold images directly are classes.
-    """
-    with reachable(path):
-        return _split_paths(path) if path.is_dir() else None
-
-
-def _split_paths(path: Path) -> dict[str, Path] | None:
-    found: dict[str, Path] = {}
-    for entry in sorted(p for p in path.iterdir() if not p.name.startswith(".")):
-        split = _SPLIT_NAMES.get(entry.stem.lower() if entry.is_file() else entry.name.lower())
-        if entry.is_dir() and (split is None or has_images(entry)):
-            return None
-        if entry.is_file() and entry.suffix.lower() not in _READERS:
-            continue
-        if split is None:
-            return None
-        if split in found:
-            raise DataError(f"{path} has the {split} data twice ({found[split].name}, {entry.name}): remove one.")
-        found[split] = entry
-    return {split: found[split] for split in SPLITS if split in found} if "train" in found else None
-
-
 def _looked_at(path: Path, wanted: Wanted) -> tuple[Samples | None, Findings]:
     """What is usable at a path, and all that is wrong there."""
     findings = Findings()
     try:
-        return _read(path, wanted, findings), findings
+        return read_path(path, wanted, findings), findings
     except DataError as error:
-        if not path.exists() or _unknown_kind(path):
+        if not path.exists() or is_unknown(path):
             raise
         findings.problem(str(error))
         return None, findings
@@ -254,27 +186,3 @@ def _compare(
         findings.problem(str(error))
     if input_shape is not None and samples.inputs.shape[1:] != input_shape:
         findings.problem(f"The model takes inputs of shape {shape_text(input_shape)}.")
-
-
-def _read(path: Path, wanted: Wanted, findings: Findings) -> Samples | None:
-    with reachable(path):
-        if path.is_dir():
-            return load_image_folder(path, wanted, findings)
-        if not path.exists():
-            raise _nothing_at(path)
-    if _unknown_kind(path):
-        raise DataError(
-            f"{path} is of no known kind: give a folder of images by class, or a file that ends in "
-            f"{', '.join(_READERS)}."
-        )
-    return _READERS[path.suffix.lower()](path, wanted, findings)
-
-
-def _unknown_kind(path: Path) -> bool:
-    if path.is_dir():
-        return False
-    return not path.is_file() or path.suffix.lower() not in _READERS  # a device or pipe is no file
-
-
-def _nothing_at(path: Path) -> DataError:
-    return DataError(f"There is nothing at {path}: give the path of a folder of images, a .npz, .csv or .parquet file.")

@@ -11,7 +11,7 @@ import numpy as np
 
 from pfedgp_core.memory import MemoryLimit, inputs_need, require_memory
 
-__all__ = ["Findings", "Samples", "Wanted", "input_digests", "label_texts"]
+__all__ = ["Block", "Findings", "Samples", "Wanted", "input_digests", "label_texts"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,8 @@ class Wanted:
         Whether samples without a class are a problem.
     memory : MemoryLimit, optional
         How much resized images may take; default: most of the machine's memory.
+    digests : bool
+        Whether the samples get their hashes.
     """
 
     input_shape: tuple[int, ...] | None = None
@@ -37,6 +39,7 @@ class Wanted:
     label_column: str = "label"
     labelled: bool = True
     memory: MemoryLimit | None = None
+    digests: bool = True
 
     def require_memory(self, samples: int) -> None:
         """Make sure that so many samples, resized to the wanted shape, keep to the limit; raises MemoryLimitError."""
@@ -82,6 +85,17 @@ class Samples:
             digests=None if self.digests is None else self.digests[rows],
         )
 
+    def between(self, first: int, end: int) -> "Samples":
+        """The samples from the first one up to the end, without their hashes."""
+        labels = None if self.labels is None else self.labels[first:end]
+        return replace(self, inputs=self.inputs[first:end], ids=self.ids[first:end], labels=labels, digests=None)
+
+    def followed_by(self, other: "Samples") -> "Samples":
+        """These samples and then those of another part of the same data."""
+        labels = None if self.labels is None or other.labels is None else self.labels + other.labels
+        inputs = np.concatenate([self.inputs, other.inputs])
+        return replace(self, inputs=inputs, ids=self.ids + other.ids, labels=labels, digests=None)
+
 
 @dataclass
 class Findings:
@@ -108,6 +122,25 @@ class Findings:
     def remark(self, sentence: str) -> None:
         """Note what a person should know."""
         self.remarks.append(sentence)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Samples that follow each other in data that are read a part at a time.
+
+    Attributes
+    ----------
+    samples : Samples or None
+        None where nothing is usable.
+    findings : Findings
+        Of this part.
+    share : float
+        Part of the data, 0 to 1, up to the end of these.
+    """
+
+    samples: Samples | None
+    findings: Findings
+    share: float
 
 
 def input_digests(inputs: np.ndarray) -> np.ndarray:

@@ -1,0 +1,101 @@
+"""``pfedgp serve``: a resident site, which answers requests for predictions over HTTP."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pfedgp.operator.addresses import is_loopback, join
+from pfedgp.options import add_allow_network, read_whole
+from pfedgp.predicting.place import require_site
+from pfedgp.processes.signals import on_stop_signal
+from pfedgp.serving.token import read_token
+from pfedgp_core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pfedgp.serving.work import Work
+
+__all__ = ["add_arguments", "main"]
+
+MEGABYTE = 1_000_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    parser.add_argument(
+        "--site", type=Path, metavar="SITE", required=True, help="folder of pfedgp onboard, or STATE/site"
+    )
+    parser.add_argument("--host", default="127.0.0.1", metavar="HOST", help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--port", default="8787", metavar="N", help="port to listen on (default: 8787)")
+    parser.add_argument(
+        "--token", type=Path, metavar="FILE", help="file with the token of all requests, made if missing (SITE.token)"
+    )
+    parser.add_argument("--certificate", type=Path, metavar="FILE", help="certificate of this machine, for HTTPS")
+    parser.add_argument("--key", type=Path, metavar="FILE", help="its private key")
+    parser.add_argument(
+        "--insecure", action="store_true", help="plaintext on an address that other machines reach, token and data"
+    )
+    parser.add_argument("--max-body", default="16", metavar="MB", help="megabytes of a request (default: 16)")
+    parser.add_argument("--resize", action="store_true", help="resize images to the size that the model takes")
+    parser.add_argument(
+        "--label-column", default="label", metavar="NAME", help="column that is no feature, if there (default: label)"
+    )
+    add_allow_network(parser)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Answer until it is stopped; 0 after SIGTERM or Ctrl-C."""
+    most = read_whole(args.max_body, "--max-body", 1000) * MEGABYTE
+    port = read_whole(args.port, "--port", 65535)
+    _check_security(args)
+    from pfedgp.serving.server import listen, make_server
+
+    site = args.site.expanduser()
+    token_file = (args.token or site.absolute().with_name(f"{site.absolute().name}.token")).expanduser()
+    work = _work(args, site, most)
+    token = read_token(token_file)
+    with listen(args.host, port) as socket:
+        server = make_server(work, token, args.certificate, args.key)
+        scheme = "https" if args.certificate else "http"
+        if args.insecure and not is_loopback(args.host):
+            print("Warning: token, samples and predictions travel unencrypted (--insecure).", file=sys.stderr)
+        print(
+            f"Site {work.site.name} answers at {scheme}://{join(args.host, port)}/predict, described at /docs; token "
+            f"in {token_file}",
+            flush=True,
+        )
+
+        def stop(_: int) -> None:
+            server.should_exit = True
+
+        with on_stop_signal(stop):
+            server.run(sockets=[socket])
+    print("Stopped.", flush=True)
+    return 0
+
+
+def _check_security(args: argparse.Namespace) -> None:
+    if (args.certificate is None) != (args.key is None):
+        raise ConfigError("--certificate and --key go together: give both.")
+    if args.certificate is None and not is_loopback(args.host) and not args.insecure:
+        raise ConfigError(
+            f"--host {args.host} can be reached from other machines: give --certificate and --key, or --insecure where "
+            "something else encrypts."
+        )
+
+
+def _work(args: argparse.Namespace, path: Path, most: int) -> "Work":
+    import numpy as np
+    import torch
+
+    torch.set_num_threads(1)  # small matrices are several times slower on more
+    from pfedgp.serving.bodies import Reader
+    from pfedgp.serving.work import Work
+    from pfedgp_core.site.saved import SavedSite
+
+    require_site(path)
+    site = SavedSite.load(path, tuple(args.allow_network))
+    shape = site.model.input_shape
+    kind = np.uint8 if len(shape) == 3 else np.float32
+    site.predict(np.zeros((1, *shape), kind))  # the first one is slower than all others
+    return Work(site, Reader(shape, site.columns, args.resize, args.label_column, most_bytes=most))

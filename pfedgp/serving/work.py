@@ -1,0 +1,78 @@
+"""What a request of a resident site costs: its body read, its samples predicted, its answer written."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pfedgp.predicting.table import MEASURES, header_line, prediction_lines
+from pfedgp.serving.bodies import Reader
+
+if TYPE_CHECKING:
+    from pfedgp_core.site.saved import SavedSite
+    from pfedgp_core.site.streamed import Predicted
+
+__all__ = ["Work"]
+
+
+@dataclass(frozen=True)
+class Work:
+    """The site and how it reads what it is sent."""
+
+    site: "SavedSite"
+    reader: Reader
+
+    def as_json(self, kind: str, body: bytes, temperature: float | None, threshold: float) -> dict[str, Any]:
+        """The predictions on the samples of a body, as the values of an answer in JSON.
+
+        Parameters
+        ----------
+        kind : str
+            One of `pfedgp.serving.bodies.KINDS`.
+        body : bytes
+        temperature : float or None
+            Of the probabilities; None for the model's.
+        threshold : float
+            Largest probability below which ``abstain`` is true.
+
+        Raises
+        ------
+        DataError
+            The body cannot be used.
+        """
+        names = self.site.class_names
+        rows = [
+            {
+                "id": name,
+                "predicted": names[best],
+                "probabilities": row,
+                **dict(zip(MEASURES, parts, strict=True)),
+                "abstain": row[best] < threshold,
+            }
+            for part in self._predicted(kind, body, temperature)
+            for name, best, row, parts in _rows(part)
+        ]
+        model = self.site.model
+        return {
+            "site": self.site.name,
+            "model": model.sha256,
+            "temperature": model.temperature if temperature is None else temperature,
+            "classes": list(names),
+            "predictions": rows,
+        }
+
+    def as_csv(self, kind: str, body: bytes, temperature: float | None, threshold: float) -> str:
+        """The same as the table that ``pfedgp predict`` writes."""
+        names = self.site.class_names
+        parts = self._predicted(kind, body, temperature)
+        return header_line(names) + "".join(prediction_lines(names, part, threshold) for part in parts)
+
+    def _predicted(self, kind: str, body: bytes, temperature: float | None) -> Iterator["Predicted"]:
+        from pfedgp_core.site.streamed import predictions
+
+        return predictions(self.site, self.reader.samples(kind, body), temperature)
+
+
+def _rows(part: "Predicted") -> Iterator[tuple[str, int, list[float], tuple[float, ...]]]:
+    found = part.prediction
+    measures = zip(*(getattr(found, measure).tolist() for measure in MEASURES), strict=True)
+    return zip(part.ids, found.predicted.tolist(), found.probabilities.tolist(), measures, strict=True)

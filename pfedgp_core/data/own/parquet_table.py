@@ -1,0 +1,95 @@
+"""Tables in Parquet, where the package pyarrow is installed."""
+
+import importlib
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pfedgp_core.data.own.samples import Block, Findings, Samples, Wanted, label_texts
+from pfedgp_core.data.own.table_columns import split_columns, usable_rows
+from pfedgp_core.errors import DataError, UnreadableFileError
+from pfedgp_core.files.memory import require_memory
+from pfedgp_core.files.regular import MalformedError, decoding, open_regular
+from pfedgp_core.words import cut
+
+__all__ = ["load_parquet", "parquet_blocks"]
+
+CELL = 100  # bytes of memory that a value of a table takes while it is read
+PIECE = 2**20  # bytes of the file at a time, of each column
+
+
+def load_parquet(path: Path, wanted: Wanted, findings: Findings) -> Samples | None:
+    """Read a Parquet file with pyarrow, a row per sample; see `load_csv`.
+
+    Raises
+    ------
+    DataError
+        The library is not installed, or the file is damaged.
+    """
+    findings.kind = "Parquet table"
+    for table, _, _ in _read(path, None):
+        return _samples(path, table, 0, wanted, findings)
+    return None
+
+
+def parquet_blocks(path: Path, wanted: Wanted, rows: int) -> Iterator[Block]:
+    """Read the same so many rows at a time. Raises as `load_parquet`, when the damage is reached."""
+    for table, first, share in _read(path, rows):
+        findings = Findings("Parquet table")
+        yield Block(_samples(path, table, first, wanted, findings), findings, share)
+
+
+def _samples(path: Path, table: dict[str, list[Any]], first: int, wanted: Wanted, findings: Findings) -> Samples | None:
+    features, label = split_columns(path, list(table), wanted, findings)
+    if not features:
+        return None
+    labels = None if label is None else label_texts(np.asarray(table[label], dtype=object))
+    matrix = np.empty((len(next(iter(table.values()))), len(features)), dtype=np.float64)
+    for i, name in enumerate(features):
+        try:
+            matrix[:, i] = np.array([math.nan if v is None else v for v in table[name]], dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            findings.problem(
+                f"The column {cut(name, 60)!r} holds something else than numbers: leave it out, or code it as numbers."
+            )
+            return None
+    ids = [str(first + i + 1) for i in range(len(matrix))]
+    return usable_rows(matrix, labels, features, ids, wanted, findings)
+
+
+def _read(path: Path, rows: int | None) -> Iterator[tuple[dict[str, list[Any]], int, float]]:
+    """Columns of all rows, or of so many at a time; the rows before them, and the share of the file up to their end."""
+    try:
+        parquet = importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise DataError(
+            f"{path} is Parquet, which needs the package pyarrow: run pip install pyarrow, or save the table as CSV."
+        ) from None
+    try:
+        with (
+            open_regular(path) as opened,
+            decoding(path),
+            parquet.ParquetFile(opened, buffer_size=PIECE, pre_buffer=False) as file,
+        ):
+            about = file.metadata
+            # A few bytes may stand for billions of equal values.
+            require_memory((about.num_rows if rows is None else rows) * about.num_columns * CELL)
+            if len(set(file.schema_arrow.names)) < len(file.schema_arrow.names):
+                raise MalformedError("it has two columns of one name")
+            # Its threads can outlive the reading, and then end the process with them.
+            if rows is None or not about.num_rows:
+                yield dict(file.read(use_threads=False).to_pydict()), 0, 1.0
+                return
+            first = 0
+            for batch in file.iter_batches(rows, use_threads=False):
+                table = dict(batch.to_pydict())
+                following = first + batch.num_rows
+                yield table, first, min(1.0, following / about.num_rows)
+                first = following
+    except UnreadableFileError as error:
+        raise DataError(
+            f"{path} cannot be read as Parquet ({error.reason}): write it again, or save it as CSV."
+        ) from error

@@ -1,0 +1,75 @@
+"""Predictions of a site's classifier on more samples than memory holds."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import torch
+
+from pfedgp_core.data.own.samples import Samples
+from pfedgp_core.site.saved import ROWS, SavedSite
+from pfedgp_core.tree.classifier import ROWS as TEST_ROWS
+from pfedgp_core.tree.uncertainty import Prediction
+
+__all__ = ["Predicted", "predictions"]
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Predictions on some samples, without their inputs.
+
+    Attributes
+    ----------
+    ids : tuple of str, length T
+    labels : tuple of str, length T, or None
+        As the data name them.
+    prediction : Prediction
+    """
+
+    ids: tuple[str, ...]
+    labels: tuple[str, ...] | None
+    prediction: Prediction
+
+
+def predictions(site: SavedSite, blocks: Iterable[Samples], temperature: float | None = None) -> Iterator[Predicted]:
+    """Predict samples that come in blocks of any size, with the bits of `SavedSite.predict` on all of them at once.
+
+    The last bits of a matrix product depend on the number of its rows, so network and classifier get as many of them as
+    they would there.
+
+    Parameters
+    ----------
+    site : SavedSite
+    blocks : iterable of Samples
+        Of the model's shape.
+    temperature : float, optional
+        Of the probabilities; default: that of the model.
+    """
+    waiting: list[tuple[Samples, torch.Tensor]] = []
+    for group in _regrouped(blocks, ROWS):
+        waiting.append((group, site.model.features(group.inputs)))
+        if sum(len(group) for group, _ in waiting) >= TEST_ROWS:
+            yield _predicted(site, waiting, temperature)
+            waiting = []
+    if waiting:
+        yield _predicted(site, waiting, temperature)
+
+
+def _predicted(site: SavedSite, groups: list[tuple[Samples, torch.Tensor]], temperature: float | None) -> Predicted:
+    parts = [group.labels for group, _ in groups]
+    labels = None if None in parts else tuple(label for part in parts for label in part or ())
+    ids = tuple(one for group, _ in groups for one in group.ids)
+    features = torch.cat([features for _, features in groups])
+    return Predicted(ids, labels, site.predict_features(features, temperature))
+
+
+def _regrouped(blocks: Iterable[Samples], rows: int) -> Iterator[Samples]:
+    """The same samples, so many at a time; fewer in the last group."""
+    rest: Samples | None = None
+    for block in blocks:
+        together = block if rest is None else rest.followed_by(block)
+        full = len(together) - len(together) % rows
+        for first in range(0, full, rows):
+            yield together.between(first, first + rows)
+        rest = together.between(full, len(together)) if full < len(together) else None
+    if rest is not None:
+        yield rest
