@@ -129,6 +129,9 @@ class Settings:
     evaluate_every: int = setting(
         5, "rounds between evaluations on every client's validation data", low=1, high=1_000_000
     )
+    evaluate_clients: int = setting(
+        0, "clients drawn for each of these evaluations, 0 = all; test data is always all's", low=0, high=1_000_000
+    )
     min_results: int = setting(1, "good replies that a round needs to change the model", low=1, high=1_000_000)
     clip_updates: float = setting(
         1.5, "multiple of the usual update norm to which a longer update is shortened; 0 = never", low=0.0, high=1e12

@@ -8,6 +8,8 @@ import numpy as np
 from flwr.app import Message
 
 from pfedgp_core.bounded_counts import bounded_counts
+from pfedgp_core.learning.vector_store import VectorStore
+from pfedgp_core.metrics.sampling import sampling_errors
 from pfedgp_core.metrics.task_report import CLASSIFICATION, Sums, TaskReport
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 from server.clients.roster import Client
@@ -38,6 +40,12 @@ class Training:
         What later rounds are to know of the norms of this one; see `pfedgp_core.learning.influence.Judgement`.
     clipped : dict
         Clients whose update was shortened, and its norm in units of the usual one.
+    vectors : VectorStore
+        What the clients sent, until the round is over.
+    norms : dict
+        Of the updates, by client, where uploads minus downloads mean something.
+    bytes_received : int
+        Of all vectors.
     """
 
     asked: list[Asked] = field(default_factory=list)
@@ -45,6 +53,9 @@ class Training:
     update_norm: float | None = None
     usual_norm: float | None = None
     clipped: dict[str, float] = field(default_factory=dict)
+    vectors: VectorStore = field(default_factory=VectorStore)
+    norms: dict[str, float] = field(default_factory=dict)
+    bytes_received: int = 0
 
     @property
     def loss(self) -> float | None:
@@ -65,6 +76,8 @@ class Evaluation:
         Clients that got an evaluate request.
     riding : list
         Clients whose train request asked for the evaluation too.
+    able : int
+        Connected clients with data of the split, of whom all or some were asked.
     """
 
     split: str = ""
@@ -72,6 +85,12 @@ class Evaluation:
     riding: list[Asked] = field(default_factory=list)
     replies: Checked[EvaluateReply] = field(default_factory=Checked)
     report: TaskReport = CLASSIFICATION
+    able: int = 0
+
+    @property
+    def sampled(self) -> bool:
+        """Whether some of the clients that could have been asked were, and not all."""
+        return len(self.asked) + len(self.riding) < self.able
 
     @property
     def claimed(self) -> dict[str, int]:
@@ -101,6 +120,16 @@ class Evaluation:
     def metrics(self) -> dict[str, float | int | None]:
         """Metrics of the pooled samples; None where there are none."""
         return self.report.summarise(self.pooled)
+
+    @property
+    def standard_errors(self) -> dict[str, float]:
+        """Of those metrics of a round's validation that have one, where the clients asked were drawn from all."""
+        if not self.sampled:
+            return {}
+        counted = self.counted
+        parts = [a.reply.sums.thinned(counted[name]) for name, a in self.replies.accepted.items()]
+        metrics = {metric.key: metric.value for metric in self.report.metrics("validation")}
+        return sampling_errors(metrics, parts, self.report.sums(), self.able)
 
     @property
     def means(self) -> dict[str, float | None]:

@@ -1,6 +1,6 @@
 """The exchanges of a run with its clients: a round of training, an evaluation."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from flwr.app import Message
@@ -85,7 +85,7 @@ class Exchanges:
         self.strategy.aggregate_evaluate(t, self._exchange(messages))
         return self.strategy.evaluation
 
-    def _exchange(self, messages: Iterable[Message]) -> list[Message]:
+    def _exchange(self, messages: Iterable[Message]) -> Iterator[Message]:
         own = self.roster.own_data
         names = {node: client.name for node, client in self.roster.by_node().items()} if own else None
         return exchange(self.grid, list(messages), self.settings.round_timeout, names, self.window)

@@ -10,6 +10,7 @@ from flwr.serverapp import Grid
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, ConfigError
+from pfedgp_core.learning.vector_store import IN_MEMORY
 from pfedgp_core.memory import MemoryLimit, require_memory
 from pfedgp_core.methods.base import Method
 from pfedgp_core.methods.make import check_vector, explained_method, make_method
@@ -115,7 +116,7 @@ class Federation:
         self.recorder, self.method, self.progress = recorder, method, progress
         self.report = task_report(settings.task)
         self.failures = FailurePolicy(settings)
-        self.strategy = MethodStrategy(settings, roster, method)
+        self.strategy = MethodStrategy(settings, roster, method, recorder.folder.path)
         run_key = recorder.folder.run_key
         self.exchanges = Exchanges(grid, settings, roster, self.strategy, run_key, recorder.releases, engine.window)
 
@@ -238,10 +239,11 @@ class Federation:
 
 
 def _require_memory(settings: Settings, roster: Roster) -> None:
-    """Make sure that this machine holds the model, its next state and a round's replies; MemoryLimitError where not."""
-    copies = 2 + min(settings.clients_per_round, len(roster.clients))
-    needs = model_needs(settings, roster.spec.input_shape, len(roster.spec.class_names), copies)
-    require_memory(needs, MemoryLimit.of_machine())
+    """Make sure that this machine holds the model, its next state, a reply and those kept; MemoryLimitError if not."""
+    about = (settings, roster.spec.input_shape, len(roster.spec.class_names))
+    kept = int(IN_MEMORY / max(1.0, sum(need.bytes for need in model_needs(*about))))
+    copies = 2 + min(kept + 1, settings.clients_per_round, len(roster.clients))
+    require_memory(model_needs(*about, copies), MemoryLimit.of_machine())
 
 
 def _check_lengths(method: Method, state: np.ndarray, roster: Roster) -> None:

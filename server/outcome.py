@@ -36,7 +36,6 @@ def round_record(
         Measured by the server; the clients' own are added here.
     """
     replies = [a.reply for a in training.replies.accepted.values()]
-    vectors = [a.vector for a in training.replies.accepted.values() if a.vector is not None]
     spent = _spent(replies)
     return {
         "round": server_round,
@@ -48,11 +47,14 @@ def round_record(
         "usual_norm": training.usual_norm,
         "clipped": dict(training.clipped),
         **{f"validation_{key}": None for key in report.validation},
+        "evaluated": 0,
+        "evaluated_of": 0,
+        "standard_errors": {},
         "validation_failed": {},
         "best": False,
         "counters": _counters(replies),
         "bytes_sent": _bytes(training.asked),
-        "bytes_received": sum(vector.nbytes for vector in vectors),
+        "bytes_received": training.bytes_received,
         "seconds": seconds | {"network": spent["network"], "gp": spent["gp"]},
     }
 
@@ -76,6 +78,9 @@ def with_evaluation(record: Mapping[str, Any], evaluation: Evaluation, best: boo
     return {
         **record,
         **{f"validation_{key}": measured[key] for key in evaluation.report.validation},
+        "evaluated": len(evaluation.replies.accepted),
+        "evaluated_of": evaluation.able,
+        "standard_errors": evaluation.standard_errors,
         "validation_failed": dict(evaluation.replies.failed),
         "best": best,
         "counters": dict(sorted(counters.items())),
@@ -133,6 +138,7 @@ def summary(
     notes = []
     if validation_score is None:
         notes.append("no client has validation data: the best model is the final one")
+    notes += _sampling_notes(history, best_round, test.report)
     notes += weight_notes("validation", {client.name: client.hello.n_validation for client in roster.all})
     notes += weight_notes("test", claimed)
     clients_software = {line for client in roster.all for line in _as_lines(client.hello.versions)}
@@ -191,6 +197,19 @@ def _failures(history: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]
 def clipped_rounds(history: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """In how many rounds each client's update was shortened, of the clients that had one."""
     return dict(sorted(Counter(name for record in history for name in record.get("clipped") or ()).items()))
+
+
+def _sampling_notes(history: Sequence[Mapping[str, Any]], best_round: int, report: TaskReport) -> list[str]:
+    """That the numbers by which the best model was chosen are those of some clients, and how far they may be off."""
+    for record in history:
+        error = (record.get("standard_errors") or {}).get(report.score)
+        if record["round"] == best_round and error is not None:
+            (metric,) = [metric for metric in report.metrics("validation") if metric.key == report.score]
+            return [
+                f"validation numbers are of {record['evaluated']} of {record['evaluated_of']} clients, drawn anew each "
+                f"time (evaluate-clients): the best model's {metric.title} has a standard error of {metric.text(error)}"
+            ]
+    return []
 
 
 def _as_lines(versions: dict[str, str]) -> set[str]:

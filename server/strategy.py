@@ -1,24 +1,26 @@
 """The strategy: which clients to ask in a round, and how to use their replies. Arithmetic is in pfedgp_core."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
-from flwr.common.constant import ErrorCode
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
 from pfedgp_core.config import Settings
-from pfedgp_core.errors import DataError, RunFailedError
-from pfedgp_core.learning.influence import Influence
-from pfedgp_core.methods.base import Method, Upload
+from pfedgp_core.errors import RunFailedError
+from pfedgp_core.learning.influence import Influence, model_norm, shortened, update_norm
+from pfedgp_core.learning.vector_store import VectorStore
+from pfedgp_core.methods.base import Method
 from pfedgp_core.methods.make import check_vector, explained_method
+from pfedgp_core.methods.uploads import Uploads
 from pfedgp_core.metrics.task_report import task_report
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.wire.names import ACCEPTED, EVALUATE, OK, PERSONAL, ROUND, SPLIT, STATUSES, TRAIN
-from pfedgp_core.wire.replies import TrainReply
+from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 from server.clients.roster import Client, Roster
 from server.downloads import Downloads
 from server.exchanged import Asked, Evaluation, Training
@@ -26,11 +28,11 @@ from server.flower.messages import pack_vector, request, unpack_vector
 from server.flower.reply_checks import (
     Accepted,
     Checked,
-    Reply,
     read_evaluate_reply,
     read_riding_evaluation,
     read_train_reply,
 )
+from server.intake import Intake
 from server.weights import doubtful_claims
 
 __all__ = ["WITH_UPDATE", "MethodStrategy"]
@@ -52,10 +54,12 @@ class MethodStrategy(Strategy):
     roster : Roster
         The clients; the strategy asks those that are connected.
     method : Method
+    folder : Path, optional
+        For updates of a round that are more than memory should hold; see `VectorStore`.
     """
 
-    def __init__(self, settings: Settings, roster: Roster, method: Method) -> None:
-        self.settings, self.roster, self.method = settings, roster, method
+    def __init__(self, settings: Settings, roster: Roster, method: Method, folder: Path | None = None) -> None:
+        self.settings, self.roster, self.method, self.folder = settings, roster, method, folder
         self.upload_size = method.upload_size
         self.downloads = Downloads(method, method.initial())
         self.report = task_report(settings.task)
@@ -79,28 +83,29 @@ class MethodStrategy(Strategy):
     ) -> list[Message]:
         """Ask ``clients-per-round`` connected clients, drawn without replacement, to train.
 
-        Where `config` names a split, all connected clients that have such data evaluate the same arrays as well, as the
-        model of the round before: those drawn ahead of their training and in the same reply, the others by an evaluate
-        request of their own. That spares an exchange.
+        Where `config` names a split, connected clients that have such data, all or `evaluate-clients` of them, evaluate
+        the same arrays as well, as the model of the round before: those that train too ahead of it and in the same
+        reply, the others by an evaluate request of their own. That spares an exchange.
         """
         online, split = self.roster.online(), str(config[SPLIT])
         rng = Stream(self.settings.seed, "sample", server_round).numpy
         places = rng.choice(len(online), size=min(self.settings.clients_per_round, len(online)), replace=False)
         drawn = [online[i] for i in sorted(places)]
+        measuring, able = self._measuring(split, server_round - 1) if split else ({}, 0)
         self.downloads = Downloads(self.method, unpack_vector(arrays), arrays)
         plain = ConfigRecord(dict(config) | {SPLIT: ""})
-        asked = [self._ask(TRAIN, c, config if split and c.hello.count(split) else plain) for c in drawn]
-        self.training = Training(asked)
+        asked = [self._ask(TRAIN, c, config if c.name in measuring else plain) for c in drawn]
+        self.training = Training(asked, vectors=VectorStore(self.folder))
         self.evaluation = Evaluation(report=self.report)
         if split:
             before = ConfigRecord(dict(config) | {ROUND: server_round - 1})
             names = {client.name for client in drawn}
-            others = [c for c in online if c.name not in names and c.hello.count(split)]
             self.evaluation = Evaluation(
                 split,
-                [self._ask(EVALUATE, c, before) for c in others],
-                [a for a in asked if a.client.hello.count(split)],
+                [self._ask(EVALUATE, c, before) for name, c in measuring.items() if name not in names],
+                [a for a in asked if a.client.name in measuring],
                 report=self.report,
+                able=able,
             )
         return [a.message for a in (*self.training.asked, *self.evaluation.asked)]
 
@@ -112,15 +117,21 @@ class MethodStrategy(Strategy):
         A client without an update (a single class, say) has answered as it should: it counts as a result and adds
         nothing to the state. Fewer results than ``min-results`` leave the model as it is.
         """
-        replies = list(replies)
-        checked = self._check(
-            replies, self.training.asked, lambda m, c: read_train_reply(m, c.name, self.upload_size, c.hello.n_train)
+        training, timeout = self.training, self.settings.round_timeout
+        trained = Intake(
+            training.asked, lambda m, c: read_train_reply(m, c.name, self.upload_size, c.hello.n_train), timeout
         )
+        measured = self._intakes()
+        for reply in replies:
+            if (usable := trained.take(reply)) is not None:
+                self._store(*usable)
+            for intake in measured:
+                intake.take(reply)
+        training.replies = checked = trained.checked()
         self._bound(server_round, checked)
-        self.training.replies = checked
         self._tell_roster(checked)
         if self.evaluation.split:
-            self.aggregate_evaluate(server_round - 1, replies)
+            self._pool(server_round - 1, *measured)
         enough = len(checked.accepted) >= self.settings.min_results
         for name, accepted in checked.accepted.items():
             if enough:  # else the round is as if it had not been, for what clients keep too
@@ -129,28 +140,53 @@ class MethodStrategy(Strategy):
                 logger.info("round %d: %s: %s", server_round, name, STATUSES[accepted.reply.status])
         metrics = MetricRecord({"ok": len(checked.accepted), "failed": len(checked.failed)})
         uploads = self._uploads(checked)
-        if not enough or not uploads:
-            return None, metrics
-        return pack_vector(self._step(uploads)), metrics
+        try:
+            return (pack_vector(self._step(uploads)) if enough and uploads else None), metrics
+        finally:
+            training.vectors.close()
 
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> list[Message]:
-        """Ask every connected client that has data of the split named in `config`."""
+        """Ask connected clients that have data of the split named in `config`: of validation ``evaluate-clients``."""
         split = str(config[SPLIT])
-        clients = [client for client in self.roster.online() if client.hello.count(split)]
+        clients, able = self._measuring(split, server_round)
         self.downloads = Downloads(self.method, unpack_vector(arrays), arrays)
-        self.evaluation = Evaluation(split, [self._ask(EVALUATE, c, config) for c in clients], report=self.report)
-        return [a.message for a in self.evaluation.asked]
+        asked = [self._ask(EVALUATE, client, config) for client in clients.values()]
+        self.evaluation = Evaluation(split, asked, report=self.report, able=able)
+        return [a.message for a in asked]
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
         """Pool the sums of all clients that answered; None where there are none."""
-        split, sums, replies = self.evaluation.split, self.report.sums, list(replies)
-        checked = self._check(replies, self.evaluation.asked, lambda m, c: read_evaluate_reply(m, c.hello, split, sums))
-        self._tell_roster(checked)  # of the riding ones, the training has told
-        riding = self._check(
-            replies, self.evaluation.riding, lambda m, c: read_riding_evaluation(m, c.hello, split, sums)
+        measured = self._intakes()
+        for reply in replies:
+            for intake in measured:
+                intake.take(reply)
+        return self._pool(server_round, *measured)
+
+    def _measuring(self, split: str, model_round: int) -> tuple[dict[str, Client], int]:
+        """Clients that measure the model of a round, by name, and how many could; drawn by run and round alone."""
+        able = [client for client in self.roster.online() if client.hello.count(split)]
+        size, chosen = self.settings.evaluate_clients, able
+        if split == "validation" and 0 < size < len(able):
+            rng = Stream(self.settings.seed, "evaluated", model_round).numpy
+            chosen = [able[i] for i in sorted(rng.choice(len(able), size=size, replace=False))]
+        return {client.name: client for client in chosen}, len(able)
+
+    def _intakes(self) -> tuple[Intake[EvaluateReply], Intake[EvaluateReply]]:
+        """What takes in the evaluation: replies to its own requests, and those in replies to train requests."""
+        split, sums, timeout = self.evaluation.split, self.report.sums, self.settings.round_timeout
+        own, riding = self.evaluation.asked, self.evaluation.riding
+        return (
+            Intake(own, lambda m, c: read_evaluate_reply(m, c.hello, split, sums), timeout),
+            Intake(riding, lambda m, c: read_riding_evaluation(m, c.hello, split, sums), timeout),
         )
+
+    def _pool(
+        self, server_round: int, asked: Intake[EvaluateReply], riders: Intake[EvaluateReply]
+    ) -> MetricRecord | None:
+        checked, riding = asked.checked(), riders.checked()
+        self._tell_roster(checked)  # of the riding ones, the training has told
         for name, reason in riding.failed.items():
             if self.training.replies.failed.get(name) == reason:  # one failure, not two
                 riding.failed[name] = WITH_UPDATE + reason
@@ -160,36 +196,51 @@ class MethodStrategy(Strategy):
             dict(sorted((checked.failed | riding.failed).items())),
         )
         for name, reason in self.evaluation.replies.failed.items():
-            logger.warning("round %d: %s is not in the %s numbers: %s", server_round, name, split, reason)
+            logger.warning(
+                "round %d: %s is not in the %s numbers: %s", server_round, name, self.evaluation.split, reason
+            )
         pooled = self.evaluation.metrics
         return MetricRecord({k: v for k, v in pooled.items() if v is not None}) if pooled["n"] else None
+
+    def _store(self, asked: Asked, accepted: Accepted[TrainReply]) -> None:
+        """Measure the update in a reply, and put it where it waits for the others."""
+        vector, accepted.vector = accepted.vector, None
+        if vector is None:
+            return
+        name, training = asked.client.name, self.training
+        training.bytes_received += vector.nbytes
+        if self.method.private:
+            training.norms[name] = update_norm(asked.sent, vector)
+        training.vectors.put(name, vector)
 
     def _bound(self, server_round: int, checked: Checked[TrainReply]) -> None:
         """Shorten updates that are too long, and move replies whose update would drown all others to the failed ones.
 
         Nothing is done where uploads minus downloads mean nothing to the method.
         """
-        uploads = self._uploads(checked) if self.method.private else []
+        names = [name for name in checked.accepted if name in self.training.norms]
+        sent = {a.client.name: a.sent for a in self.training.asked}
+        norms, counts = self.training.norms, [checked.accepted[name].reply.n_train for name in names]
         judged = self.influence.judge(
-            [u.sent for u in uploads], [u.vector for u in uploads], [u.n_train for u in uploads]
+            [norms[name] for name in names], model_norm(sent[name] for name in names), self.upload_size, counts
         )
-        for i, vector in judged.clipped.items():
-            checked.accepted[uploads[i].client].vector = vector
-            self.training.clipped[uploads[i].client] = float(judged.multiples[i])
+        vectors = self.training.vectors
+        for i, factor in judged.factors.items():
+            vectors.put(names[i], shortened(sent[names[i]], vectors.get(names[i]), factor))
+            self.training.clipped[names[i]] = float(judged.multiples[i])
         for i in judged.refused:
-            name = uploads[i].client
-            del checked.accepted[name]
-            checked.failed[name] = "the update's norm is implausibly large"
+            del checked.accepted[names[i]]
+            checked.failed[names[i]] = "the update's norm is implausibly large"
             logger.warning(
                 "round %d: %s sent an update of %.3g times the usual norm: it is not used (max-update-norm = %g)",
-                *(server_round, name, judged.multiples[i], self.settings.max_update_norm),
+                *(server_round, names[i], judged.multiples[i], self.settings.max_update_norm),
             )
         kept = np.delete(judged.norms, judged.refused)
         if len(kept) and self.settings.dp_noise == 0:
             self.training.update_norm = float(np.median(kept))
         self.training.usual_norm = judged.usual
 
-    def _step(self, uploads: list[Upload]) -> np.ndarray:
+    def _step(self, uploads: Uploads) -> np.ndarray:
         """The method's next state; RunFailedError where it is none that could be kept."""
         state = self.downloads.state
         with explained_method(self.settings.method, "step"):
@@ -202,14 +253,11 @@ class MethodStrategy(Strategy):
             )
         return following
 
-    def _uploads(self, checked: Checked[TrainReply]) -> list[Upload]:
+    def _uploads(self, checked: Checked[TrainReply]) -> Uploads:
         """What there is for the method's step, in the order of the clients' names."""
-        sent = {a.client.name: a.sent for a in self.training.asked}
-        return [
-            Upload(name, accepted.vector, sent[name], accepted.reply.n_train)
-            for name, accepted in checked.accepted.items()
-            if accepted.vector is not None
-        ]
+        training = self.training
+        counts = {n: a.reply.n_train for n, a in checked.accepted.items() if n in training.vectors}
+        return Uploads(training.vectors, {a.client.name: a.sent for a in training.asked}, counts)
 
     def _tell_roster(self, checked: Checked[Any]) -> None:
         """Let the roster know who answered as it should, who did not, and who did not at all."""
@@ -229,25 +277,3 @@ class MethodStrategy(Strategy):
         packed = self.downloads.of(client.name)
         message = request(kind, client.node_id, own, packed, self.settings.round_timeout)
         return Asked(client, message, packed.vector)
-
-    def _check(
-        self, replies: Iterable[Message], asked: list[Asked], read: Callable[[Message, Client], Accepted[Reply]]
-    ) -> Checked[Reply]:
-        """Sort replies into usable and failed ones; a client that was asked and did not answer has failed."""
-        # By the request's id, because an error reply that the SuperLink makes does not carry the client's node id.
-        answers = {reply.metadata.reply_to_message_id: reply for reply in replies}
-        checked: Checked[Reply] = Checked()
-        for client, message, _ in asked:
-            reply = answers.get(message.metadata.message_id)
-            try:
-                if reply is None or (reply.has_error() and reply.error.code == ErrorCode.MESSAGE_UNAVAILABLE):
-                    # Without a word, or with the SuperLink's that the request has expired.
-                    checked.silent.add(client.name)
-                    raise DataError(f"no reply within {self.settings.round_timeout:g} s")
-                checked.accepted[client.name] = read(reply, client)
-            except DataError as error:
-                checked.failed[client.name] = str(error)
-            except Exception as error:  # whatever a reply holds, it costs its sender alone
-                logger.exception("the reply of %s broke a check", client.name)
-                checked.failed[client.name] = f"a reply that cannot be read ({type(error).__name__})"
-        return checked

@@ -40,16 +40,16 @@ def combine(settings: Settings, sent: np.ndarray, vectors: Sequence[np.ndarray],
 
 def aggregate(settings: Settings, sent: np.ndarray, vectors: Sequence[np.ndarray], counts: Sequence[int]) -> np.ndarray:
     """As `combine`, before it is rounded: float64 [P]."""
-    for i, vector in enumerate(vectors):
-        if np.shape(vector) != np.shape(sent):
-            raise DataError(f"Vector {i} has shape {list(np.shape(vector))}, {list(np.shape(sent))} was sent out.")
+    if vectors and (shape := np.shape(vectors[0])) != np.shape(sent):  # the others are held against the first
+        raise DataError(f"Vector 0 has shape {list(shape)}, {list(np.shape(sent))} was sent out.")
     if settings.aggregation == "samples":
         return weighted_mean(vectors, bounded_counts(counts))
     trim = trim_count(settings.trim_share, len(vectors))
     if not vectors or settings.aggregation == "uniform" or (settings.aggregation == "trimmed-mean" and not trim):
         return weighted_mean(vectors)
-    arrays = [_checked(i, vector, np.shape(sent)) for i, vector in enumerate(vectors)]
-    return median(arrays) if settings.aggregation == "median" else trimmed_mean(arrays, trim)
+    for i, vector in enumerate(vectors):
+        _checked(i, vector, np.shape(sent))
+    return median(vectors) if settings.aggregation == "median" else trimmed_mean(vectors, trim)
 
 
 def average(vectors: Sequence[np.ndarray], weights: Sequence[float] | None = None) -> np.ndarray:

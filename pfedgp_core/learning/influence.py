@@ -31,7 +31,7 @@ from pfedgp_core.bounded_counts import bounded_counts
 from pfedgp_core.config import Settings
 from pfedgp_core.learning.aggregation import usual_of
 
-__all__ = ["Influence", "Judgement", "shortened", "update_norm"]
+__all__ = ["Influence", "Judgement", "model_norm", "shortened", "update_norm"]
 
 FORMER_ROUNDS = 20  # whose usual norms count
 GROWTH = 2.0  # of the usual norm over that of former rounds
@@ -54,15 +54,15 @@ class Judgement:
     usual : float or None
         The round's own usual norm (r above), which later rounds `recall`; None where it tells them nothing.
     refused : tuple of int
-    clipped : dict of int to float32 array [P]
-        Vectors to use in place of those that were sent.
+    factors : dict of int to float
+        By which updates that are too long are to be `shortened`.
     """
 
     norms: np.ndarray
     multiples: np.ndarray
     usual: float | None = None
     refused: tuple[int, ...] = ()
-    clipped: dict[int, np.ndarray] = field(default_factory=dict)
+    factors: dict[int, float] = field(default_factory=dict)
 
 
 class Influence:
@@ -82,34 +82,35 @@ class Influence:
         """Take over the usual norms of rounds that are done, in order, as `Judgement` has them."""
         self._former.extend(norm for norm in norms if norm is not None)
 
-    def judge(self, sent: Sequence[np.ndarray], vectors: Sequence[np.ndarray], counts: Sequence[int]) -> Judgement:
-        """Measure the updates of a round, all finite, and remember what was usual.
+    def judge(self, norms: Sequence[float], whole: float, size: int, counts: Sequence[int]) -> Judgement:
+        """Hold the updates of a round against each other, and remember what was usual.
 
         Parameters
         ----------
-        sent : sequence of float arrays [P]
-            What each client started from; often one object several times.
-        vectors : sequence of float arrays [P]
-            What each client sent back.
+        norms : sequence of float
+            `update_norm` of each client's update.
+        whole : float
+            `model_norm` of what the clients started from.
+        size : int
+            Values of a vector.
         counts : sequence of int
-            Their training samples, as they say.
+            Training samples of the clients, as they say.
         """
-        if not vectors:
+        if not len(norms):
             return Judgement(np.zeros(0), np.zeros(0))
-        norms = np.array([update_norm(start, vector) for start, vector in zip(sent, vectors, strict=True)])
-        whole = max(1.0, *(_norm(start.astype(np.float64)) for start in _distinct(sent)))
-        own, usual = self._usual(norms, whole, len(vectors[0]))
+        measured = np.array(norms, dtype=np.float64)
+        own, usual = self._usual(measured, whole, size)
         self.recall([own])
-        refusable = usual if len(norms) >= COMPARABLE or self.settings.dp_noise else max(usual, FEW_FLOOR * whole)
+        refusable = usual if len(measured) >= COMPARABLE or self.settings.dp_noise else max(usual, FEW_FLOOR * whole)
         largest = min(self.settings.max_update_norm * refusable, BEYOND * whole)
-        refused = tuple(np.flatnonzero(norms > largest).tolist())
+        refused = tuple(np.flatnonzero(measured > largest).tolist())
         limits = (self.settings.clip_updates or math.inf) * usual / self._weights(counts)
-        clipped = {
-            i: shortened(sent[i], vectors[i], float(limits[i] / norms[i]))
-            for i in np.flatnonzero(norms > limits).tolist()
+        factors = {
+            i: float(limits[i] / measured[i])
+            for i in np.flatnonzero(measured > limits).tolist()
             if i not in refused
         }
-        return Judgement(norms, norms / usual, own, refused, clipped)
+        return Judgement(measured, measured / usual, own, refused, factors)
 
     def _weights(self, counts: Sequence[int]) -> np.ndarray:
         """How much each client weighs in the average, in units of the usual weight and at least 1, float64 [n]."""
@@ -131,6 +132,12 @@ class Influence:
         return own, max(usual, FLOOR * whole)
 
 
+def model_norm(vectors: Iterable[np.ndarray]) -> float:
+    """The largest norm of the vectors that clients started from, and at least 1; each object is measured once."""
+    distinct = {id(vector): vector for vector in vectors}.values()
+    return max([1.0, *(_norm(vector.astype(np.float64)) for vector in distinct)])
+
+
 def update_norm(sent: np.ndarray, vector: np.ndarray) -> float:
     """The norm of the update from `sent` to `vector`, both of shape [P]."""
     delta = vector.astype(np.float64)
@@ -145,11 +152,6 @@ def shortened(sent: np.ndarray, vector: np.ndarray, factor: float) -> np.ndarray
     delta *= factor
     delta += sent
     return delta.astype(np.float32)
-
-
-def _distinct(vectors: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Each object once; most methods send all clients the same one."""
-    return list({id(vector): vector for vector in vectors}.values())
 
 
 def _norm(values: np.ndarray) -> float:

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from pfedgp_core.learning.vector_store import block_of
+
 __all__ = ["median", "trim_count", "trimmed_mean"]
 
 BLOCK = 4_000_000  # values of all vectors together that are sorted at a time
@@ -70,6 +72,6 @@ def _sorted_blocks(vectors: Sequence[np.ndarray]) -> Iterator[tuple[slice, np.nd
     size, step = len(vectors[0]), max(1, BLOCK // len(vectors))
     for start in range(0, size, step):
         part = slice(start, min(size, start + step))
-        block = np.stack([vector[part] for vector in vectors])
+        block = block_of(vectors, part)
         block.sort(axis=0)
         yield part, block

@@ -30,6 +30,7 @@ from pfedgp_core.learning.result import UpdateResult
 from pfedgp_core.methods.evaluation import EvaluationResult
 from pfedgp_core.methods.measure import measure
 from pfedgp_core.methods.predictor import Predictor
+from pfedgp_core.methods.uploads import Upload, counts_of, vectors_of
 from pfedgp_core.metrics.classification import MetricSums
 from pfedgp_core.numerics.streams import Stream
 
@@ -52,27 +53,6 @@ class Update(NamedTuple):
     upload: np.ndarray | None
     keep: np.ndarray | None
     result: UpdateResult
-
-
-class Upload(NamedTuple):
-    """One client's part in a round, as the server's `Method.step` sees it.
-
-    Attributes
-    ----------
-    client : str
-        Its name.
-    vector : float32 array [upload_size]
-        What it sent, shortened where its update is too long.
-    sent : float32 array [download_size]
-        What it started from.
-    n_train : int
-        Its training samples, as it says.
-    """
-
-    client: str
-    vector: np.ndarray
-    sent: np.ndarray
-    n_train: int
 
 
 class Method(ABC):
@@ -180,10 +160,10 @@ class Method(ABC):
     def step(self, state: np.ndarray, uploads: Sequence[Upload]) -> np.ndarray:
         """The server's next state from at least one upload, in the order of the clients' names; float32 [state_size].
 
-        The default is the average that the setting ``aggregation`` names.
+        The default is the average that the setting ``aggregation`` names. A step that goes through `uploads` once, and
+        keeps no vector of them, has one of them in memory at a time.
         """
-        vectors, counts = [u.vector for u in uploads], [u.n_train for u in uploads]
-        return combine(self.settings, state, vectors, counts)
+        return combine(self.settings, state, vectors_of(uploads), counts_of(uploads))
 
     @property
     def upload_size(self) -> int:

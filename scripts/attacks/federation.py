@@ -10,7 +10,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.data.samples import ClientData
 from pfedgp_core.data.simulated import simulated_client
 from pfedgp_core.learning.aggregation import usual_of
-from pfedgp_core.learning.influence import Influence, update_norm
+from pfedgp_core.learning.influence import Influence, model_norm, shortened, update_norm
 from pfedgp_core.methods.base import Method, Upload
 from pfedgp_core.methods.make import make_method
 from pfedgp_core.metrics.summary import summarise
@@ -85,11 +85,14 @@ def attacked(
             Upload(clients[i].name, vectors[i], state, len(clients[i].train) * (FORGED if i in wrong else 1))
             for i in moments
         ]
-        judged = influence.judge([u.sent for u in uploads], [u.vector for u in uploads], [u.n_train for u in uploads])
-        clipped.update(uploads[i].client for i in judged.clipped)
+        norms = [update_norm(u.sent, u.vector) for u in uploads]
+        judged = influence.judge(norms, model_norm([state]), len(state), [u.n_train for u in uploads])
+        clipped.update(uploads[i].client for i in judged.factors)
         refused.update(uploads[i].client for i in judged.refused)
         used = [
-            upload._replace(vector=judged.clipped.get(i, upload.vector))
+            upload._replace(vector=shortened(upload.sent, upload.vector, judged.factors[i]))
+            if i in judged.factors
+            else upload
             for i, upload in enumerate(uploads)
             if i not in judged.refused
         ]

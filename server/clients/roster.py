@@ -211,7 +211,8 @@ class Roster:
             self._greetings.notices.tell(client.node_id, words, refused=False)
 
     def _connected(self) -> list[Client]:
-        return [client for client in self.all if client.node_id in self.connected - set(self.refusals)]
+        there = self.connected - set(self.refusals)
+        return [client for client in self.all if client.node_id in there]
 
     def _look(self, online: set[int]) -> None:
         """Note who left; a client that comes back has to present itself."""

@@ -3,10 +3,12 @@
 Flower's grid waits two hours for an object that never comes because its sender or the SuperLink died. And it builds the
 messages that it has pulled one after the other and lets an exception of any of them through, after it has confirmed
 them: one malformed reply would lose those of all others, and end the run. So this grid has a way of its own to take
-replies, over the connection of Flower's.
+replies, over the connection of Flower's: each is fetched when it is asked for, and lost by no lost connection.
 """
 
 import logging
+from collections import deque
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import httpx
@@ -45,8 +47,8 @@ class DeployedGrid(WrappedGrid):
         Of Flower, with the run set.
     """
 
-    def pull_messages(self, message_ids: Any) -> list[Message]:
-        """Replies that have arrived to these requests."""
+    def pull_messages(self, message_ids: Any) -> Iterator[Message]:
+        """Replies that have arrived to these requests, each fetched when it is asked for; see `_Replies`."""
         try:
             answer = self._grid._runtime_client.PullMessages(  # type: ignore[attr-defined]
                 PullAppMessagesRequest(message_ids=message_ids)
@@ -55,16 +57,38 @@ class DeployedGrid(WrappedGrid):
             if error.response.status_code != httpx.codes.REQUEST_ENTITY_TOO_LARGE:
                 raise
             logger.error("the SuperLink refuses to be asked for that many replies at once")
-            return []
-        pairs = zip(answer.messages_list, answer.message_object_trees, strict=True)
-        return [self._take(announced.metadata, tree) for announced, tree in pairs]
+            return iter(())
+        return _Replies(self._grid, zip(answer.messages_list, answer.message_object_trees, strict=True))
+
+
+class _Replies:
+    """The replies that the SuperLink has announced, once each; it announces none a second time.
+
+    A reply whose objects cannot be fetched because the connection is lost can be asked for again.
+    """
+
+    def __init__(self, grid: Any, announced: Iterable[tuple[Any, Any]]) -> None:
+        self._grid = grid
+        self._announced = deque((message.metadata, tree) for message, tree in announced)
+        self._contents: dict[str, bytes] | None = None  # of the first of them, where it is not confirmed yet
+
+    def __iter__(self) -> "_Replies":
+        return self
+
+    def __next__(self) -> Message:
+        if not self._announced:
+            raise StopIteration
+        message = self._take(*self._announced[0])
+        self._announced.popleft()
+        self._contents = None
+        return message
 
     def _take(self, announced: Any, tree: Any) -> Message:
         """One reply, whole; or an error reply in its place."""
-        client, node = self._grid._runtime_client, self._grid.node  # type: ignore[attr-defined]
+        client, node = self._grid._runtime_client, self._grid.node
         run_id = self._grid.run.run_id
         try:
-            contents = attended(
+            contents = self._contents = self._contents or attended(
                 lambda: pull_objects(
                     [part.object_id for part in iterate_object_tree(tree)],
                     make_pull_object_fn_protobuf(client.PullObject, node, run_id),

@@ -2,8 +2,8 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 from flwr.app import Message
 from flwr.serverapp import Grid
@@ -14,6 +14,7 @@ from server.flower.wrapped_grid import WrappedGrid
 __all__ = ["GIVE_UP_AFTER", "LOG_INTERVAL", "PatientGrid"]
 
 logger = logging.getLogger("pfedgp.server")
+T = TypeVar("T")
 
 GIVE_UP_AFTER = 600.0  # seconds
 LOG_INTERVAL = 20.0
@@ -50,13 +51,15 @@ class PatientGrid(WrappedGrid):
         """Connected nodes, with what the SuperLink knows of them."""
         return self._patiently(lambda: list(self._grid.get_nodes()))
 
-    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
+    def pull_messages(self, message_ids: Iterable[str]) -> Iterator[Message]:
         """Replies that have arrived, at most one to each of these requests, whatever they claim to answer."""
-        ids = list(message_ids)
-        replies: dict[str, Message] = {}
-        for reply in self._patiently(lambda: list(self._grid.pull_messages(ids))):
-            replies.setdefault(reply.metadata.reply_to_message_id, reply)
-        return [replies[message_id] for message_id in ids if message_id in replies]
+        open_ids = set(message_ids)
+        listed = list(open_ids)
+        replies = self._patiently(lambda: iter(self._grid.pull_messages(listed)))
+        while (reply := self._patiently(lambda: next(replies, None))) is not None:
+            if reply.metadata.reply_to_message_id in open_ids:
+                open_ids.remove(reply.metadata.reply_to_message_id)
+                yield reply
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         """Send, and return the ids of what was accepted.
@@ -75,7 +78,7 @@ class PatientGrid(WrappedGrid):
         sent = self._patiently(push)
         return sent if tries == 1 else [message.metadata.message_id for message in listed]
 
-    def _patiently(self, call: Callable[[], list[Any]]) -> list[Any]:
+    def _patiently(self, call: Callable[[], T]) -> T:
         while True:
             try:
                 result = call()

@@ -4,7 +4,7 @@ import json
 import logging
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
@@ -21,6 +21,7 @@ __all__ = ["Packed", "Poll", "exchange", "pack_vector", "push", "request", "requ
 
 logger = logging.getLogger("pfedgp.server")
 
+AT_ONCE = 16  # requests handed to the grid in one call, which holds copies of all of them
 SILENCE = 20.0  # seconds without a reply before the log says for whom an exchange waits; then twice as long each time
 
 
@@ -125,10 +126,12 @@ def exchange(
     timeout: float,
     names: Mapping[int, str] | None = None,
     window: int | None = None,
-) -> list[Message]:
-    """Send requests and collect replies until all are there or `timeout` seconds have passed.
+) -> Iterator[Message]:
+    """Send requests and yield the replies one by one, until all are there or `timeout` seconds have passed.
 
-    A reply that is announced and does not come may take all of that time; what arrived meanwhile is taken nevertheless.
+    No reply is fetched before the caller is done with the one before, so that one of them is in memory at a time where
+    the grid allows it. A reply that is announced and does not come may take all of the time; what arrived meanwhile is
+    taken nevertheless.
 
     Flower's own ``send_and_receive`` looks every three seconds in a deployment, which is most of a short round.
 
@@ -148,20 +151,19 @@ def exchange(
     window = len(messages) if window is None else window
     pending: dict[str, int] = {}  # id of a request -> its node
     silence, silent_since = SILENCE, time.monotonic()
-    replies, poll = [], Poll()
+    poll = Poll()
     while waiting or pending:
         over = time.monotonic() >= deadline
-        batch = [] if over else [waiting.popleft() for _ in range(min(len(waiting), window - len(pending)))]
-        if batch:
+        while not over and waiting and len(pending) < window:
+            room = min(len(waiting), window - len(pending), AT_ONCE)
+            batch = [waiting.popleft() for _ in range(room)]
             sent = set(push(grid, batch))
             pending |= {m.metadata.message_id: m.metadata.dst_node_id for m in batch if m.metadata.message_id in sent}
-        with objects_until(deadline):
-            arrived = list(grid.pull_messages(list(pending)))
-        for reply in arrived:
-            replies.append(reply)
+        for reply in _arrived(grid, list(pending), deadline):
             pending.pop(reply.metadata.reply_to_message_id, None)
             poll.news()
             silence, silent_since = SILENCE, time.monotonic()
+            yield reply
         if over:
             break
         if names and pending and time.monotonic() - silent_since >= silence:
@@ -170,4 +172,15 @@ def exchange(
             silence *= 2
         if pending and not (waiting and len(pending) < window):
             poll.sleep(deadline - time.monotonic())
-    return replies
+
+
+def _arrived(grid: Grid, message_ids: list[str], deadline: float) -> Iterator[Message]:
+    """Replies that are there, each fetched when the one before is done with."""
+    with objects_until(deadline):
+        replies = iter(grid.pull_messages(message_ids))
+    while True:
+        with objects_until(deadline):
+            reply = next(replies, None)
+        if reply is None:
+            return
+        yield reply

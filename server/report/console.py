@@ -54,7 +54,7 @@ class ConsoleReporter(Reporter):
         rows = {
             "data": f"{origin.data}, {s.task if origin.own else self._report.labels(s)}",
             "clients": f"{n_clients}, {s.clients_per_round} sampled in each round",
-            "rounds": f"{s.rounds}, validation every {s.evaluate_every}, {s.aggregation} average",
+            "rounds": f"{s.rounds}, validation every {s.evaluate_every}{_sample(s)}, {s.aggregation} average",
             "method": ", ".join([s.method, *_own_settings(s)]),
             **(gaussian if is_gaussian(s.method) else {"model": network}),
             "update": f"{_work(s)}, learning rate {s.learning_rate:g}, momentum {s.momentum:g}",
@@ -140,7 +140,9 @@ class ConsoleReporter(Reporter):
         for metric in self._report.metrics("validation"):
             value = record.get(f"validation_{metric.key}")
             line = metric.line or f"{metric.key} {{:>5}}"
-            shown.append(line.format("-" if value is None else metric.text(value)))
+            error = (record.get("standard_errors") or {}).get(metric.key)
+            spread = "" if value is None or error is None else f" +- {metric.text(error)}"
+            shown.append(line.format("-" if value is None else metric.text(value) + spread))
         return "val " + "  ".join(shown)
 
     def _federated(self, summary: Mapping[str, Any]) -> list[str]:
@@ -238,6 +240,10 @@ def _text(value: Any) -> str:
 def _plain(text: str) -> str:
     """Printable ASCII, with escapes for the rest: no terminal obeys what it prints, and every one can show it."""
     return "".join(c if c.isascii() and c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _sample(settings: Settings) -> str:
+    return f" on {counted(settings.evaluate_clients, 'drawn client')}" if settings.evaluate_clients else ""
 
 
 def _own_settings(settings: Settings) -> list[str]:

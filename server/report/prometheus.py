@@ -68,6 +68,10 @@ class PrometheusFile(Reporter, Collector):
         for key, value in record.items():
             if (key.startswith("validation_") or key == "train_loss") and isinstance(value, float):
                 self._gauge(key, f"{capital(title(key))}, of the last round that has it.", [({}, float(value))])
+        for key, error in (record.get("standard_errors") or {}).items():
+            name = f"validation_{key}"
+            text = f"{capital(title(name))}: its standard error, of the last round that drew clients for it."
+            self._gauge(f"{name}_standard_error", text, [({}, float(error))])
         self._totals["replies", "ok"] += record["ok"]
         self._totals["replies", "failed"] += len(record["failed"])
         for name in record.get("clipped") or ():

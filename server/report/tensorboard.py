@@ -81,7 +81,7 @@ def _scalars(record: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     for key, value in record.items():
         if key in ("round", "best"):
             continue
-        if isinstance(value, Mapping) and key in ("seconds", "counters"):
+        if isinstance(value, Mapping) and key in ("seconds", "counters", "standard_errors"):
             for name, number in value.items():
                 yield f"{key}/{name}", float(number)
         elif isinstance(value, Mapping):

@@ -28,7 +28,7 @@ def main(grid: Grid, context: Context) -> None:
                 Settings(clients=2, clients_per_round=2, classes_per_client=5), asked.get("round", 0)
             )
             message = request(asked["kind"], asked["node"], config, None, asked["timeout"])
-            replies = exchange(grid, [message], asked["timeout"] + 2)
+            replies = list(exchange(grid, [message], asked["timeout"] + 2))
             answer = [
                 {"code": reply.error.code, "reason": reply.error.reason} if reply.has_error() else {}
                 for reply in replies

@@ -4,6 +4,7 @@ import threading
 import time
 from typing import Any
 
+import httpx
 import pytest
 from flwr.app import ConfigRecord, Message, RecordDict
 from flwr.app.message import remove_content_from_message
@@ -108,7 +109,7 @@ def requests(*nodes: int) -> list[Message]:
 
 
 def test_replies_that_are_there_are_taken() -> None:
-    replies = exchange(grid_at(SuperLink()), requests(1, 2, 3), 30.0)
+    replies = list(exchange(grid_at(SuperLink()), requests(1, 2, 3), 30.0))
     assert sorted(reply.content["node"]["id"] for reply in replies) == [1, 2, 3]  # type: ignore[index]
 
 
@@ -116,7 +117,7 @@ def test_objects_that_never_come_end_with_the_exchange_and_cost_their_senders_al
     superlink = SuperLink(missing={1, 2})
     superlink.late = {3}
     began = time.monotonic()
-    replies = exchange(grid_at(superlink), requests(1, 2, 3, 4), 1.5)  # Flower's own limit is two hours
+    replies = list(exchange(grid_at(superlink), requests(1, 2, 3, 4), 1.5))  # Flower's own limit is two hours
     assert time.monotonic() - began >= 1.5
     assert sorted(r.content["node"]["id"] for r in replies if not r.has_error()) == [3, 4]  # type: ignore[index]
     assert [error_reason(r.error) for r in replies if r.has_error()] == ["no reply in time"] * 2
@@ -137,5 +138,43 @@ def test_a_push_that_a_restart_cut_off_is_made_again() -> None:
     assert ids == [message.metadata.message_id for message in messages]
     assert superlink.sessions == 2
     assert set(ids) <= set(superlink.stored)
-    assert len(exchange(grid, [], 1.0)) == 0
+    assert list(exchange(grid, [], 1.0)) == []
     assert len(list(grid.pull_messages(ids))) == 2
+
+
+class Cut(SuperLink):
+    """A SuperLink whose connection is lost once, in the middle of a reply."""
+
+    def __init__(self, at: str) -> None:
+        super().__init__()
+        self.at, self.cut, self.confirmed = at, False, 0
+
+    def PullObject(self, asked: Any) -> PullObjectResponse:
+        self._lose("PullObject")
+        return super().PullObject(asked)
+
+    def ConfirmMessageReceived(self, asked: Any) -> None:
+        self._lose("ConfirmMessageReceived")
+        self.confirmed += 1
+        self._objects.clear()  # nobody can fetch them again
+
+    def _lose(self, call: str) -> None:
+        if call == self.at and not self.cut:
+            self.cut = True
+            raise httpx.ReadError("reset")
+
+
+@pytest.mark.parametrize("at", ["PullObject", "ConfirmMessageReceived"])
+def test_a_connection_lost_within_a_reply_loses_no_reply(at: str) -> None:
+    superlink = Cut(at)
+    replies = list(exchange(grid_at(superlink), requests(1), 5.0))
+    assert [reply.content["node"]["id"] for reply in replies] == [1]  # type: ignore[index]
+    assert (superlink.cut, superlink.confirmed) == (True, 1)
+
+
+def test_a_reply_is_fetched_when_the_one_before_is_done_with() -> None:
+    superlink = Cut("")
+    replies = exchange(grid_at(superlink), requests(1), 5.0)
+    assert superlink.confirmed == 0
+    next(replies)
+    assert superlink.confirmed == 1

@@ -116,4 +116,4 @@ def test_replies_to_nobody_and_second_ones_are_left_out() -> None:
     grid = PatientGrid(Grid())  # type: ignore[arg-type]
     (message,) = grid.pull_messages(["question-2", "question-1"])
     assert message.metadata.reply_to_message_id == "question-1"
-    assert grid.pull_messages(["question-2"]) == []
+    assert list(grid.pull_messages(["question-2"])) == []

@@ -39,7 +39,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
 
 def test_all_replies_arrive_at_once(clock: FakeTime) -> None:
     grid = FakeGrid(echo, 20)
-    assert len(exchange(grid, requests(grid), 5.0)) == 20
+    assert len(list(exchange(grid, requests(grid), 5.0))) == 20
     assert clock.slept == []
 
 
@@ -59,19 +59,19 @@ def test_a_window_bounds_the_requests_under_way() -> None:
             return replies
 
     grid = Narrow(echo, 20)
-    replies = exchange(grid, requests(grid), 5.0, window=3)
+    replies = list(exchange(grid, requests(grid), 5.0, window=3))
     assert len({r.metadata.reply_to_message_id for r in replies}) == 20
     assert grid.most == 3
 
 
 def test_a_missing_reply_costs_the_timeout_and_no_more(clock: FakeTime) -> None:
     grid = FakeGrid(echo, 3, lambda q, i, r: None if i == 1 else r)
-    assert len(exchange(grid, requests(grid), 300.0)) == 2
+    assert len(list(exchange(grid, requests(grid), 300.0))) == 2
     assert sum(clock.slept) == pytest.approx(300.0)
 
 
 def test_nobody_to_ask_is_no_wait() -> None:
-    assert exchange(FakeGrid(echo, 1), [], 60.0) == []
+    assert list(exchange(FakeGrid(echo, 1), [], 60.0)) == []
 
 
 def test_requests_that_the_grid_refuses_are_not_awaited() -> None:
@@ -81,7 +81,7 @@ def test_requests_that_the_grid_refuses_are_not_awaited() -> None:
 
     grid = Refusing(echo, 2)
     assert push(grid, requests(grid)) == []
-    assert exchange(grid, requests(grid), 60.0) == []
+    assert list(exchange(grid, requests(grid), 60.0)) == []
 
 
 def test_requests_expire_with_the_timeout() -> None:
@@ -127,9 +127,10 @@ def test_imports_stay_light(module: str, banned: tuple[str, ...]) -> None:
 def test_a_long_wait_says_for_whom(clock: FakeTime, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "pfedgp")
     grid = FakeGrid(echo, 3, lambda q, i, r: None if i == 1 else r)
-    exchange(grid, requests(grid), 100.0)
+    list(exchange(grid, requests(grid), 100.0))
     assert not caplog.records
-    exchange(grid, requests(grid), 100.0, {node: f"ward-{grid.index(node)}" for node in grid.get_node_ids()})
+    names = {node: f"ward-{grid.index(node)}" for node in grid.get_node_ids()}
+    list(exchange(grid, requests(grid), 100.0, names))
     said = [record.getMessage() for record in caplog.records]
     # Twice as long from line to line.
     assert said == [f"still waiting for ward-1 ({seconds} s)" for seconds in (20, 40, 80)]
