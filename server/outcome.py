@@ -205,10 +205,11 @@ def _sampling_notes(history: Sequence[Mapping[str, Any]], best_round: int, repor
         error = (record.get("standard_errors") or {}).get(report.score)
         if record["round"] == best_round and error is not None:
             (metric,) = [metric for metric in report.metrics("validation") if metric.key == report.score]
-            return [
-                f"validation numbers are of {record['evaluated']} of {record['evaluated_of']} clients, drawn anew each "
-                f"time (evaluate-clients): the best model's {metric.title} has a standard error of {metric.text(error)}"
-            ]
+            drawn = (
+                f"{record['evaluated']} of {record['evaluated_of']} clients, drawn anew each time (evaluate-clients)"
+            )
+            note = f"the best model's {metric.title} has a standard error of {metric.text(error)}"
+            return [f"validation numbers are of {drawn}: {note}"]
     return []
 
 

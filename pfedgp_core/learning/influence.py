@@ -106,9 +106,7 @@ class Influence:
         refused = tuple(np.flatnonzero(measured > largest).tolist())
         limits = (self.settings.clip_updates or math.inf) * usual / self._weights(counts)
         factors = {
-            i: float(limits[i] / measured[i])
-            for i in np.flatnonzero(measured > limits).tolist()
-            if i not in refused
+            i: float(limits[i] / measured[i]) for i in np.flatnonzero(measured > limits).tolist() if i not in refused
         }
         return Judgement(measured, measured / usual, own, refused, factors)
 

@@ -86,7 +86,7 @@ class VectorStore:
             if self._file is None:
                 self._file = tempfile.TemporaryFile(dir=self._folder, buffering=0)  # noqa: SIM115 (`close` does it)
                 self._length = len(vector)
-            data = memoryview(np.ascontiguousarray(vector, np.float32)).cast("B")
+            data = np.ascontiguousarray(vector, np.float32).view(np.uint8).data
             done = 0
             while done < len(data):
                 done += os.pwrite(self._file.fileno(), data[done:], place * FLOAT * self._length + done)
@@ -95,7 +95,7 @@ class VectorStore:
         assert self._file is not None  # a key without a file is a KeyError
         start, stop, _ = part.indices(self._length)
         values = np.empty(max(0, stop - start), np.float32)
-        data, done = memoryview(values).cast("B"), 0
+        data, done = values.view(np.uint8).data, 0
         at = FLOAT * (self._places[key] * self._length + start)
         with explained(self._folder):
             while done < len(data):

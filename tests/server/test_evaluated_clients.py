@@ -1,4 +1,4 @@
-"""``evaluate-clients``: some clients, drawn by run and round, measure each model, with a standard error; all test it."""
+"""``evaluate-clients``: some clients, drawn by run and round, measure each model; the error is stated; all test it."""
 
 import io
 from pathlib import Path

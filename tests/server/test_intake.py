@@ -10,6 +10,7 @@ from flwr.app import Message
 
 from client.client_app import app as client_app
 from pfedgp_core.learning import vector_store
+from pfedgp_core.wire.names import TRAIN
 from tests.fakegrid import FakeGrid
 from tests.federation_run import SMALL, federate, start
 from tests.uninterrupted import MODES, without_pictures
@@ -33,7 +34,7 @@ class Lazy(FakeGrid):
         ids = [message_id for message_id in message_ids if message_id in self._replies]
         for message_id in ids:
             reply = self._replies.pop(message_id)
-            if self.index(reply.metadata.src_node_id) >= 0:
+            if reply.metadata.message_type == TRAIN:
                 held.append(weakref.ref(reply))
             self.most = max(self.most, sum(ref() is not None for ref in held))
             yield reply

@@ -50,9 +50,9 @@ def used(vectors: list[np.ndarray], judgement: Judgement) -> list[np.ndarray]:
     ]
 
 
-def lengths(vectors: list[np.ndarray], former: tuple[float, ...] = ()) -> list[float]:
+def lengths(vectors: list[np.ndarray], settings: Settings = TWICE, former: tuple[float, ...] = ()) -> list[float]:
     """Norms of the updates as they are used, without those that are refused."""
-    return [update_norm(SENT, vector) for vector in used(vectors, judged(vectors, former=former))]
+    return [update_norm(SENT, vector) for vector in used(vectors, judged(vectors, settings, former))]
 
 
 def rows(values: st.SearchStrategy[float], least: int, most: int) -> st.SearchStrategy[list[list[float]]]:
@@ -216,10 +216,10 @@ EXPECTED = 3.0 * math.sqrt(1 + 64 * SIZE)
 @pytest.mark.parametrize("n", [1, 2])
 def test_few_updates_with_noise_are_held_against_the_norm_of_the_noise(n: int) -> None:
     vectors = along(*[1.9 * EXPECTED] * (n - 1), 2.1 * EXPECTED)
-    assert lengths(judged(vectors, NOISY)) == pytest.approx([1.9 * EXPECTED] * (n - 1) + [2.0 * EXPECTED], rel=1e-6)
+    assert lengths(vectors, NOISY) == pytest.approx([1.9 * EXPECTED] * (n - 1) + [2.0 * EXPECTED], rel=1e-6)
 
 
 def test_updates_with_noise_are_held_against_each_other_and_not_against_former_rounds() -> None:
-    judgement = judged(along(30.0, 40.0, 50.0, 90.0), NOISY, former=(1e-3,))
-    assert lengths(judgement) == pytest.approx([30.0, 40.0, 50.0, 80.0], rel=1e-6)
-    assert judgement.usual is None
+    vectors, former = along(30.0, 40.0, 50.0, 90.0), (1e-3,)
+    assert lengths(vectors, NOISY, former) == pytest.approx([30.0, 40.0, 50.0, 80.0], rel=1e-6)
+    assert judged(vectors, NOISY, former).usual is None

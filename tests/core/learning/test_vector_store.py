@@ -1,4 +1,4 @@
-"""Vectors beyond the bound on memory lie in a file: the same values, the same averages to the bit, and no more memory."""
+"""Vectors beyond the bound on memory lie in a file: the same values and averages to the bit, and no more memory."""
 
 import tracemalloc
 from pathlib import Path
