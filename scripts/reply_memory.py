@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from flwr.app import Message
+from flwr.supercore.task_identity import TaskIdentity
 
 from client.messages import reply_to
 from pfedgp.benchmarking.memory import PeakMemory
@@ -42,6 +43,11 @@ class Model(FedAvg):
         """A vector of ones."""
         return np.ones(self._values, np.float32)
 
+    @property
+    def upload_size(self) -> int:
+        """As many values as there are."""
+        return self._values
+
 
 def main() -> None:
     """Measure, or with ``--one`` be what is measured."""
@@ -51,6 +57,7 @@ def main() -> None:
     parser.add_argument("--one", metavar="AGGREGATION", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.one:
+        TaskIdentity.task_id = TaskIdentity.run_id = TaskIdentity.node_id = 1
         print(f"{peak(args.values, args.replies[0], args.one):.0f}")
         return
     print("aggregation  replies  updates MB  on disk MB  peak MB above the start")
