@@ -6,7 +6,8 @@ With D = diag(sqrt(omega)) and B = I + D K D = L L' (eigenvalues at least 1, so 
     (K + \Omega^{-1})^{-1} = D B^{-1} D, \qquad \alpha = D B^{-1} D^{-1} \kappa, \qquad \mu_* = K_*' \alpha,
     \qquad v_* = k_{**} - \operatorname{colsum}((L^{-1} D K_*)^2)
 
-Gradients with respect to K, K* and k** are closed form (no backward pass through a Cholesky factorisation).
+Gradients with respect to K, K* and k** are closed form (no backward pass through a Cholesky factorisation). Every
+function also takes several nodes of one size at once: all shapes then start with the same further dimensions.
 Paper: sections 3 and A.1; omega is held fixed (Fisher's identity).
 """
 
@@ -26,7 +27,7 @@ CHUNK_BYTES = 2**28  # working set of one chunk of chains
 def factorise(K: Tensor, omega: Tensor) -> tuple[Tensor, Tensor]:
     """Return sqrt(omega) [C, n] and the lower Cholesky factor L [C, n, n] of B = I + D K D."""
     d = omega.clamp_min(SMALLEST_OMEGA).sqrt()
-    B = (d[:, :, None] * K).mul_(d[:, None, :])
+    B = (d[..., None] * K[..., None, :, :]).mul_(d[..., None, :])
     B.diagonal(dim1=-2, dim2=-1).add_(1.0)
     L, _ = torch.linalg.cholesky_ex(B)
     return d, L
@@ -34,7 +35,7 @@ def factorise(K: Tensor, omega: Tensor) -> tuple[Tensor, Tensor]:
 
 def solve_alpha(d: Tensor, L: Tensor, kappa: Tensor) -> Tensor:
     """alpha = D B^-1 D^-1 kappa, [C, n], from what `factorise` returns."""
-    return d * torch.cholesky_solve((kappa / d)[..., None], L)[..., 0]
+    return d * torch.cholesky_solve((kappa[..., None, :] / d)[..., None], L)[..., 0]
 
 
 def draw_latents(
@@ -61,10 +62,9 @@ def draw_latents(
     f0 : Tensor [C, n]
         The prior draw that was corrected.
     """
-    chains, n = omega.shape
     d, L = factorise(K, omega)
-    f0 = stream.normal(chains, n, dtype=K.dtype) @ prior_factor.T
-    rhs = kappa / d - d * f0 - stream.normal(chains, n, dtype=K.dtype)
+    f0 = stream.normal(*omega.shape, dtype=K.dtype) @ prior_factor.mT
+    rhs = kappa[..., None, :] / d - d * f0 - stream.normal(*omega.shape, dtype=K.dtype)
     u = torch.cholesky_solve(rhs[..., None], L)[..., 0]
     return f0 + (d * u) @ K, f0
 
@@ -91,11 +91,11 @@ def predictive(K: Tensor, K_star: Tensor, k_star_star: Tensor, omega: Tensor, ka
     if torch.is_grad_enabled() and (K.requires_grad or K_star.requires_grad or k_star_star.requires_grad):
         moments: tuple[Tensor, Tensor] = _Predictive.apply(K, K_star, k_star_star, omega, kappa)
         return moments
-    n, T = K_star.shape
-    per_chain = n * (n + T) * 2 * K.element_size()
-    chunks = omega.split(max(1, CHUNK_BYTES // per_chain))
+    n, T = K_star.shape[-2:]
+    per_chain = n * (n + T) * 2 * K.element_size() * K[..., 0, 0].numel()
+    chunks = omega.split(max(1, CHUNK_BYTES // per_chain), dim=-2)
     parts = [_predict_chunk(K, K_star, k_star_star, chunk, kappa)[:2] for chunk in chunks]
-    return torch.cat([mu for mu, _ in parts]), torch.cat([v for _, v in parts])
+    return torch.cat([mu for mu, _ in parts], -2), torch.cat([v for _, v in parts], -2)
 
 
 def _predict_chunk(
@@ -103,8 +103,8 @@ def _predict_chunk(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     d, L = factorise(K, omega)
     alpha = solve_alpha(d, L, kappa)
-    V = torch.linalg.solve_triangular(L, d[..., None] * K_star, upper=False)
-    return alpha @ K_star, k_star_star - V.square().sum(1), d, L, alpha, V
+    V = torch.linalg.solve_triangular(L, d[..., None] * K_star[..., None, :, :], upper=False)
+    return alpha @ K_star, k_star_star[..., None, :] - V.square().sum(-2), d, L, alpha, V
 
 
 class _Predictive(torch.autograd.Function):
@@ -123,15 +123,14 @@ class _Predictive(torch.autograd.Function):
     @staticmethod
     def backward(ctx, g_mu, g_v):  # type: ignore[no-untyped-def]
         d, L, alpha, V = ctx.saved_tensors
-        chains, n, T = V.shape
         C = d[..., None] * torch.linalg.solve_triangular(L.mT, V, upper=True)
         b = (C @ g_mu[..., None])[..., 0]
-        scaled = C * g_v[:, None, :]
-        g_K_star = alpha.T @ g_mu - 2.0 * scaled.sum(0)
-        flat = C.transpose(0, 1).reshape(n, chains * T)
-        symmetric = b.T @ alpha
-        g_K = scaled.transpose(0, 1).reshape(n, chains * T) @ flat.T - 0.5 * (symmetric + symmetric.T)
-        return g_K, g_K_star, g_v.sum(0), None, None
+        scaled = C * g_v[..., None, :]
+        g_K_star = alpha.mT @ g_mu - 2.0 * scaled.sum(-3)
+        symmetric = b.mT @ alpha
+        # Chains and test points side by side, [n, C T]: the sum over both is one product.
+        g_K = scaled.transpose(-3, -2).flatten(-2) @ C.transpose(-3, -2).flatten(-2).mT
+        return g_K - 0.5 * (symmetric + symmetric.mT), g_K_star, g_v.sum(-2), None, None
 
 
 def log_marginal(K: Tensor, omega: Tensor, kappa: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ from pfedgp_core.numerics.streams import Stream
 __all__ = ["FITC"]
 
 
-class FITC:
+class FITC(gibbs.LatentModel):
     """Binary FITC classifier of one node with Polya-Gamma augmentation; the methods of `full_gp.FullGP`.
 
     Parameters

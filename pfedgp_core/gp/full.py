@@ -3,6 +3,7 @@
 from collections import Counter
 from functools import cached_property
 
+import torch
 from torch import Tensor
 
 from pfedgp_core.gp import dense, gibbs
@@ -14,7 +15,7 @@ from pfedgp_core.numerics.streams import Stream
 __all__ = ["FullGP"]
 
 
-class FullGP:
+class FullGP(gibbs.LatentModel):
     """Binary GP classifier of one node with Polya-Gamma augmentation.
 
     Parameters
@@ -32,11 +33,6 @@ class FullGP:
         ``dense``: a Cholesky factorisation a chain, exact. ``iterative``: conjugate gradients for all chains at once
         and one predictive variance for all chains. ``auto``: iterative for nodes of 96 points and more
         on a CPU.
-
-    Attributes
-    ----------
-    gram : Tensor [n, n]
-        K + jitter I.
     """
 
     def __init__(
@@ -50,9 +46,15 @@ class FullGP:
     ) -> None:
         self.kernel, self.inputs, self.jitter, self.counters = kernel, inputs, jitter, counters
         self.kappa = labels.to(inputs.dtype) - 0.5
-        # Built here and not on first use, which may be inside the sampler, where no gradient is recorded.
-        self.gram = kernel.gram(inputs, jitter)
         self.iterative = is_iterative(solver, inputs)
+        self._differentiable = torch.is_grad_enabled()
+
+    @cached_property
+    def gram(self) -> Tensor:
+        """K + jitter I, [n, n]."""
+        # The first use may be inside the sampler, where no gradient is recorded.
+        with torch.set_grad_enabled(self._differentiable):
+            return self.kernel.gram(self.inputs, self.jitter)
 
     @cached_property
     def _prior_factor(self) -> Tensor:

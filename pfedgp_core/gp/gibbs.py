@@ -5,8 +5,9 @@ draw of the prior; five sweeps are enough for predictive probabilities (bias bel
 Paper: section A.1.
 """
 
+from abc import ABC, abstractmethod
 from collections import Counter
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,14 +18,20 @@ from pfedgp_core.numerics.streams import Stream
 __all__ = ["GibbsState", "LatentModel", "init", "run", "step"]
 
 
-class LatentModel(Protocol):
-    """What the sampler needs of a GP node with n training points."""
+class LatentModel(ABC):
+    """What the sampler needs of a GP node with n training points; of several, shapes start with their number."""
 
+    @abstractmethod
     def draw_prior(self, chains: int, stream: Stream) -> Tensor:
         """f ~ prior, [C, n]."""
 
+    @abstractmethod
     def draw_latents(self, omega: Tensor, stream: Stream) -> tuple[Tensor, Tensor]:
         """f ~ p(f | omega, y) and an independent draw of the prior, each [C, n]."""
+
+    def draw_omega(self, f: Tensor, stream: Stream) -> Tensor:
+        """omega ~ PG(1, f), [C, n]."""
+        return stream.polya_gamma(f)
 
 
 class GibbsState(NamedTuple):
@@ -48,15 +55,15 @@ class GibbsState(NamedTuple):
 def init(model: LatentModel, chains: int, stream: Stream) -> GibbsState:
     """Start every chain from a draw of the prior."""
     f = model.draw_prior(chains, stream)
-    return GibbsState(f, stream.polya_gamma(f), torch.zeros((), dtype=torch.int64, device=f.device))
+    return GibbsState(f, model.draw_omega(f, stream), torch.zeros((), dtype=torch.int64, device=f.device))
 
 
 def step(state: GibbsState, model: LatentModel, stream: Stream) -> GibbsState:
     """One sweep of all chains. A chain whose f is not finite restarts from the prior; the others are kept."""
     f, prior_draw = model.draw_latents(state.omega, stream)
-    good = torch.isfinite(f).all(dim=1, keepdim=True)
+    good = torch.isfinite(f).all(dim=-1, keepdim=True)
     f = torch.where(good, f, prior_draw)
-    return GibbsState(f, stream.polya_gamma(f), state.redrawn + (~good).sum())
+    return GibbsState(f, model.draw_omega(f, stream), state.redrawn + (~good).sum())
 
 
 def run(

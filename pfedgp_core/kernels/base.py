@@ -1,7 +1,7 @@
 """The interface of a kernel on feature vectors, and the parts that stationary kernels share.
 
 Scale and length are fixed numbers (paper: 8 and 1) or 0-d tensors that are learned. A training Gram matrix carries
-jitter on its diagonal, a cross kernel never does.
+jitter on its diagonal, a cross kernel never does. Sets of points of one size can be given at once, [b, n, d].
 """
 
 from abc import ABC, abstractmethod
@@ -32,18 +32,18 @@ class Kernel(ABC):
 
     @abstractmethod
     def cross(self, X: Tensor, Y: Tensor) -> Tensor:
-        """Return k(x_i, y_j) without jitter. Shapes: X [n, d], Y [m, d] -> [n, m]."""
+        """Return k(x_i, y_j) without jitter. Shapes: X [..., n, d], Y [..., m, d] -> [..., n, m]."""
 
     @abstractmethod
     def gram(self, X: Tensor, jitter: float) -> Tensor:
         """Return k(X, X) + jitter I, symmetric to the bit, its diagonal exactly ``diagonal(X) + jitter``.
 
-        Shapes: X [n, d] -> [n, n].
+        Shapes: X [..., n, d] -> [..., n, n].
         """
 
     @abstractmethod
     def diagonal(self, X: Tensor) -> Tensor:
-        """Return k(x_i, x_i) without jitter. Shapes: X [n, d] -> [n]."""
+        """Return k(x_i, x_i) without jitter. Shapes: X [..., n, d] -> [..., n]."""
 
 
 class Stationary(Kernel):
@@ -66,19 +66,20 @@ class Stationary(Kernel):
         """See ``Kernel.gram``."""
         (scaled,) = self._scaled(X)
         squared = symmetric(_squared_distances(scaled, scaled)).clamp_min(0)
-        squared.fill_diagonal_(0.0)  # rounding would leave about 1e-7 here, which a Matern kernel magnifies
+        # Rounding would leave about 1e-7 here, which a Matern kernel magnifies.
+        squared.diagonal(dim1=-2, dim2=-1).fill_(0.0)
         gram = self.output_scale * self.correlation(squared)
-        gram.diagonal().add_(jitter)
+        gram.diagonal(dim1=-2, dim2=-1).add_(jitter)
         return gram
 
     def _scaled(self, *sets: Tensor) -> tuple[Tensor, ...]:
         """All rows relative to the mean of the last set, in units of the length scale."""
-        shift = sets[-1].detach().mean(0) if len(sets[-1]) else 0.0
+        shift = sets[-1].detach().mean(-2, keepdim=True) if sets[-1].shape[-2] else 0.0
         return tuple((rows - shift) / self.length_scale for rows in sets)
 
     def diagonal(self, X: Tensor) -> Tensor:
         """See ``Kernel.diagonal``."""
-        return X.new_ones(len(X)) * self.output_scale
+        return X.new_ones(X.shape[:-1]) * self.output_scale
 
 
 def unit_sphere(features: Tensor) -> Tensor:
@@ -90,11 +91,12 @@ def unit_sphere(features: Tensor) -> Tensor:
 
 
 def _squared_distances(X: Tensor, Y: Tensor) -> Tensor:
-    """|x_i|^2 + |y_j|^2 - 2 x_i'y_j, which rounding can leave slightly below 0."""
+    """|x_i|^2 + |y_j|^2 - 2 x_i'y_j, [..., n, m], which rounding can leave slightly below 0."""
     dtype = X.dtype
     X, Y = exact_in_products(X, Y)
-    lengths = X.square().sum(-1)[:, None] + Y.square().sum(-1)
-    return torch.addmm(lengths, X, Y.mT, alpha=-2).to(dtype)
+    lengths = X.square().sum(-1)[..., None] + Y.square().sum(-1)[..., None, :]
+    product = torch.addmm if X.ndim == 2 else torch.baddbmm
+    return product(lengths, X, Y.mT, alpha=-2).to(dtype)
 
 
 def symmetric(matrix: Tensor) -> Tensor:

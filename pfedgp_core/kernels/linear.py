@@ -19,7 +19,7 @@ class Linear(Kernel):
     def gram(self, X: Tensor, jitter: float) -> Tensor:
         """See ``Kernel.gram``."""
         gram = symmetric(self.cross(X, X))
-        gram.diagonal().copy_(self.diagonal(X) + jitter)
+        gram.diagonal(dim1=-2, dim2=-1).copy_(self.diagonal(X) + jitter)
         return gram
 
     def diagonal(self, X: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, DataError, NonFiniteError
 from pfedgp_core.gp.class_ratio import apply_class_ratio
 from pfedgp_core.gp.links import node_log_probabilities
+from pfedgp_core.gp.nodes import sample_nodes
 from pfedgp_core.gp.prediction_cache import CachedNode
 from pfedgp_core.kernels.base import Kernel, unit_sphere
 from pfedgp_core.kernels.make import make_kernel
@@ -125,12 +126,11 @@ class PersonalClassifier:
             self.tree_ = client.tree
             points = client.points(features, self.inducing)
             variant = make_variant(self.settings, self.kernel)
-            self.nodes_, self._caches = [], []
-            for node in client.tree.nodes:
-                known = variant.conditioned(node, points, self.counters_)
-                sweeps = gp.predict_sweeps or gp.sweeps
-                omega = known.gp.sample_omega(gp.predict_chains, sweeps, self.stream.child(node.index))
-                self.nodes_.append((known, omega))
+            known = [variant.conditioned(node, points, self.counters_) for node in client.tree.nodes]
+            streams = [self.stream.child(node.index) for node in client.tree.nodes]
+            sweeps = gp.predict_sweeps or gp.sweeps
+            omegas = sample_nodes([node.gp for node in known], streams, gp.predict_chains, sweeps, self.counters_)
+            self.nodes_, self._caches = list(zip(known, omegas, strict=True)), []
         return self
 
     def restore(

@@ -10,6 +10,7 @@ omega is held fixed in both.
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -17,10 +18,11 @@ from torch import Tensor
 from pfedgp_core.config import Settings
 from pfedgp_core.gp.class_ratio import apply_class_ratio
 from pfedgp_core.gp.links import node_log_probabilities
+from pfedgp_core.gp.nodes import sample_nodes, training_moments
 from pfedgp_core.numerics.quadrature import log_sigmoid_expectation
 from pfedgp_core.numerics.streams import Stream
-from pfedgp_core.tree.splits import Node, Tree
-from pfedgp_core.tree.variants.base import ClientPoints, Variant
+from pfedgp_core.tree.splits import Tree
+from pfedgp_core.tree.variants.base import ClientPoints, NodeProblem, Variant
 
 __all__ = ["predictive_losses", "tree_loss"]
 
@@ -59,7 +61,7 @@ def tree_loss(
         ``loss_normalisation``: ``node-mean`` adds up the means of the nodes (the authors' code, to which the default
         learning rate belongs); ``point-mean`` is the mean over points of their whole path (the paper's text).
     stream : Stream
-        Gives every node its own child stream.
+        Gives every node its own child stream; see `gp.nodes` for nodes that are sampled together.
     counters : Counter
         ``node_skipped`` counts nodes without anything to predict.
 
@@ -67,42 +69,61 @@ def tree_loss(
     -------
     Tensor, 0-d, or None where no node had anything to predict.
     """
-    node_losses = _marginal if settings.objective == "marginal" else _predictive
-    terms: list[Tensor] = []
-    most = 0
-    for node in tree.nodes:
-        losses = node_losses(node, points, variant, settings, stream.child(node.index), counters)
-        if losses is None:
-            counters["node_skipped"] += 1
-            continue
-        terms.append(losses.mean() if settings.loss_normalisation == "node-mean" else losses.sum())
-        most = max(most, len(losses))
-    if not terms:
+    losses = (_marginal if settings.objective == "marginal" else _predictive)(
+        points, tree, variant, settings, stream, counters
+    )
+    if not losses:
         return None
-    total = torch.stack(terms).sum()
-    return settings.loss_scale * (total if settings.loss_normalisation == "node-mean" else total / most)
+    if settings.loss_normalisation == "node-mean":
+        return settings.loss_scale * torch.stack([node.mean() for node in losses]).sum()
+    return settings.loss_scale * (torch.stack([node.sum() for node in losses]).sum() / max(map(len, losses)))
 
 
 def _predictive(
-    node: Node, points: ClientPoints, variant: Variant, settings: Settings, stream: Stream, counters: Counter[str]
-) -> Tensor | None:
-    """Losses of the node's held-out points, [T]."""
-    problem = variant.training_problem(node, points, stream, counters)
-    if problem is None:
-        return None
-    gp, log_ratio = problem.known.gp, problem.known.log_ratio
-    omega = gp.sample_omega(settings.gp.train_chains, settings.gp.sweeps, stream)
-    mu, v = gp.predict(problem.targets, omega)
-    if log_ratio is None:
-        return predictive_losses(mu, v, problem.target_left, settings.gp.quadrature)
-    left, right = apply_class_ratio(*node_log_probabilities(mu, v, "arith", settings.gp.quadrature), *log_ratio)
+    points: ClientPoints, tree: Tree, variant: Variant, settings: Settings, stream: Stream, counters: Counter[str]
+) -> Sequence[Tensor]:
+    """Losses of the held-out points of every node that has some, [T] each."""
+    problems, streams = [], []
+    for node in tree.nodes:
+        node_stream = stream.child(node.index)
+        problem = variant.training_problem(node, points, node_stream, counters)
+        if problem is None:
+            counters["node_skipped"] += 1
+            continue
+        problems.append(problem)
+        streams.append(node_stream)
+    if not problems:
+        return []
+    gp = settings.gp
+    moments = training_moments(
+        [p.known.gp for p in problems], [p.targets for p in problems], streams, gp.train_chains, gp.sweeps, counters
+    )
+    # One quadrature for the points of all nodes.
+    mu, v = (torch.cat(parts, 1) for parts in zip(*moments, strict=True))
+    lengths = [len(p.targets) for p in problems]
+    if all(p.known.log_ratio is None for p in problems):
+        left = torch.cat([p.target_left for p in problems])
+        losses: tuple[Tensor, ...] = predictive_losses(mu, v, left, gp.quadrature).split(lengths)
+        return losses
+    sides = (side.split(lengths) for side in node_log_probabilities(mu, v, "arith", gp.quadrature))
+    return [_corrected(p, left, right) for p, left, right in zip(problems, *sides, strict=True)]
+
+
+def _corrected(problem: NodeProblem, left: Tensor, right: Tensor) -> Tensor:
+    """Losses [T] of a node from its log-probabilities [T], with its class ratio."""
+    if problem.known.log_ratio is not None:
+        left, right = apply_class_ratio(left, right, *problem.known.log_ratio)
     return -torch.where(problem.target_left, left, right)
 
 
 def _marginal(
-    node: Node, points: ClientPoints, variant: Variant, settings: Settings, stream: Stream, counters: Counter[str]
-) -> Tensor | None:
-    """The node's share of -log p(y | omega) for each of its points, [n]; all alike."""
-    gp = variant.conditioned(node, points, counters).gp
-    omega = gp.sample_omega(settings.gp.train_chains, settings.gp.sweeps, stream)
-    return (-gp.log_marginal(omega).mean() / omega.shape[1]).expand(omega.shape[1])
+    points: ClientPoints, tree: Tree, variant: Variant, settings: Settings, stream: Stream, counters: Counter[str]
+) -> Sequence[Tensor]:
+    """Every node's share of -log p(y | omega) for each of its points, [n] each; all alike within a node."""
+    gps = [variant.conditioned(node, points, counters).gp for node in tree.nodes]
+    streams = [stream.child(node.index) for node in tree.nodes]
+    omegas = sample_nodes(gps, streams, settings.gp.train_chains, settings.gp.sweeps, counters)
+    return [
+        (-gp.log_marginal(omega).mean() / omega.shape[1]).expand(omega.shape[1])
+        for gp, omega in zip(gps, omegas, strict=True)
+    ]

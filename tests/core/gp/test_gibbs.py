@@ -34,7 +34,7 @@ def test_omega_follows_its_conditional_mean():
     torch.testing.assert_close(state.omega.mean(0), expected.mean(0), atol=0.01, rtol=0)
 
 
-class OneBrokenChain:
+class OneBrokenChain(gibbs.LatentModel):
     """Delegates to a sound model, but chain 2 becomes NaN in every draw of the conditional."""
 
     def __init__(self):

@@ -11,6 +11,7 @@ from pfedgp_core.data.datasets import TensorSplit
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.gp.fitc import FITC
 from pfedgp_core.gp.full import FullGP
+from pfedgp_core.gp.padded import PaddedGPs
 from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.methods.update import local_update
 from pfedgp_core.model.shared import SharedState
@@ -56,7 +57,7 @@ def test_gradient_is_that_of_the_loss_at_the_sampled_omega(variant, objective, p
     scales = torch.tensor([8.0, 1.0], dtype=torch.float64).log().requires_grad_()
 
     draws, replay = [], None
-    for cls in (FullGP, FITC):
+    for cls in (FullGP, FITC, PaddedGPs):
         original = cls.sample_omega
 
         def sample(self, chains, sweeps, stream, original=original):
