@@ -33,7 +33,7 @@ class PlainEpoch:
         self.data, self.settings, self.stream, self.batch = data, settings, stream, batch
         with torch.no_grad():
             width = network(data.inputs[:1]).shape[1]
-        head = nn.Linear(width, FEDERATION_CLASSES)
+        head = nn.Linear(width, FEDERATION_CLASSES, device=data.inputs.device)
         with torch.no_grad():
             head.weight.copy_(stream.child("head").normal(FEDERATION_CLASSES, width) / width**0.5)
             head.bias.zero_()

@@ -10,7 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 
-__all__ = ["Pairs", "alternate", "cpu_seconds", "repeat"]
+import torch
+
+__all__ = ["Pairs", "alternate", "clock_of", "repeat", "seconds"]
 
 MOST_REPEATS = 60
 WORTH = 1.5  # CPU seconds that are spent on a short measurement beyond its fewest repeats
@@ -45,11 +47,23 @@ class Pairs:
         return self.ratios[len(self.ratios) // 4], self.ratios[-1 - len(self.ratios) // 4]
 
 
-def cpu_seconds(work: Callable[[], object]) -> float:
-    """CPU seconds that the process spends on a call, in all its threads."""
-    start = time.process_time()
+def clock_of(device: torch.device) -> Callable[[], float]:
+    """CPU seconds of the process in all its threads; on an accelerator wall time, once its work is done."""
+    if device.type == "cpu":
+        return time.process_time
+
+    def done() -> float:
+        torch.cuda.synchronize(device)
+        return time.perf_counter()
+
+    return done
+
+
+def seconds(work: Callable[[], object], clock: Callable[[], float] = time.process_time) -> float:
+    """Seconds of a call."""
+    start = clock()
     work()
-    return time.process_time() - start
+    return clock() - start
 
 
 def repeat(measure: Callable[[], float], fewest: int, worth: float = WORTH) -> list[float]:
@@ -63,10 +77,10 @@ def repeat(measure: Callable[[], float], fewest: int, worth: float = WORTH) -> l
     worth : float
         Seconds until which to go on.
     """
-    seconds: list[float] = []
-    while len(seconds) < fewest or (sum(seconds) < worth and len(seconds) < MOST_REPEATS):
-        seconds.append(measure())
-    return seconds
+    taken: list[float] = []
+    while len(taken) < fewest or (sum(taken) < worth and len(taken) < MOST_REPEATS):
+        taken.append(measure())
+    return taken
 
 
 def alternate(first: Callable[[], float], second: Callable[[], float], fewest: int, worth: float = WORTH) -> Pairs:

@@ -2,15 +2,17 @@
 
 import copy
 import time
+from collections.abc import Callable
 from functools import lru_cache
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from pfedgp.benchmarking.baseline import PlainEpoch
 from pfedgp.benchmarking.cases import Case
-from pfedgp.benchmarking.clock import alternate, cpu_seconds, repeat
+from pfedgp.benchmarking.clock import alternate, clock_of, repeat, seconds
 from pfedgp.benchmarking.images import digit_images, easily_confused
 from pfedgp.benchmarking.memory import PeakMemory
 from pfedgp.benchmarking.warm_start import spectrum, trained_state
@@ -52,19 +54,26 @@ class CaseBenchmark:
     seed : int
         Of data, weights and draws.
     worth : float
-        CPU seconds up to which a short measurement is repeated beyond that.
+        Seconds up to which a short measurement is repeated beyond that.
+    device : torch.device, optional
+        Where data and weights are; the CPU if left out.
     """
 
-    def __init__(self, case: Case, repeats: int, seed: int, worth: float) -> None:
+    def __init__(self, case: Case, repeats: int, seed: int, worth: float, device: torch.device | None = None) -> None:
         self.case, self.seed = case, seed
+        self.device = device or torch.device("cpu")
+        self.clock = clock_of(self.device)
         self.repeats, self.worth = (1, 0.0) if case.large else (repeats, worth)
         self.settings = case.settings(seed)
         trained = trained_state(case.variant, case.inducing_per_class, seed)
         self.received = trained.to_vector()
-        self.state = copy.deepcopy(trained)
+        self.state = copy.deepcopy(trained).to(self.device)
         if case.large:
             _data.cache_clear()  # before and not after the new data are made: two large sets at once are too many
-        self.train, self.test = _data(case.classes, case.n, case.test_points, seed)
+        parts = _data(case.classes, case.n, case.test_points, seed)
+        self.train, self.test = (
+            TensorSplit(part.inputs.to(self.device), part.labels.to(self.device)) for part in parts
+        )
         self.memory = PeakMemory()
         self._draws = 0
         self._phases: dict[str, list[float]] = {}
@@ -77,7 +86,7 @@ class CaseBenchmark:
         if not case.large:
             self.update_seconds()  # warm up; large cases are long enough not to notice
         self._phases = {}
-        pairs = alternate(self.update_seconds, lambda: _epoch_seconds(epoch), self.repeats, self.worth)
+        pairs = alternate(self.update_seconds, lambda: self._epoch_seconds(epoch), self.repeats, self.worth)
         update_peak, update_phases = self.memory.megabytes(), self._median_phases()
         few = min(self.repeats, 3)
         evaluation = repeat(self.evaluate_seconds, few, self.worth)
@@ -108,23 +117,23 @@ class CaseBenchmark:
     def update_seconds(self) -> float:
         """One client update, from the received vector to the updated one."""
         stream = self._next_stream("update")
-        start = time.process_time()
+        start = self.clock()
         self.state.load_vector(self.received)
-        result = local_update(self.state, self.train, self.settings, stream, time.process_time)
+        result = local_update(self.state, self.train, self.settings, stream, self._phase_clock)
         self.state.to_vector()
-        seconds = time.process_time() - start
-        self._keep_phases(result.seconds, seconds)
-        return seconds
+        taken = self.clock() - start
+        self._keep_phases(result.seconds, taken)
+        return taken
 
     def evaluate_seconds(self) -> float:
         """One evaluation of the test points under the received weights."""
         stream = self._next_stream("evaluate")
-        start = time.process_time()
+        start = self.clock()
         self.state.load_vector(self.received)
-        result = evaluate_client(self.state, self.train, self.test, self.settings, stream, time.process_time)
-        seconds = time.process_time() - start
-        self._keep_phases(result.seconds, seconds)
-        return seconds
+        result = evaluate_client(self.state, self.train, self.test, self.settings, stream, self._phase_clock)
+        taken = self.clock() - start
+        self._keep_phases(result.seconds, taken)
+        return taken
 
     def predict_seconds(self, fewest: int) -> list[float]:
         """Predictions of the test points, from images to probabilities, by a classifier fitted before."""
@@ -138,35 +147,39 @@ class CaseBenchmark:
         def predict() -> np.ndarray:
             return classifier.predict_proba(compute_features(state.network, self.test.inputs))
 
-        return repeat(lambda: cpu_seconds(predict), fewest, self.worth)
+        return repeat(lambda: seconds(predict, self.clock), fewest, self.worth)
+
+    @property
+    def _phase_clock(self) -> Callable[[], float]:
+        """Of the phases: on an accelerator the time until the work is under way, because looking would hold it up."""
+        return time.process_time if self.device.type == "cpu" else time.perf_counter
 
     def _fastest_batch(self) -> int:
         few = TensorSplit(self.train.inputs[:BATCH_TRIAL], self.train.labels[:BATCH_TRIAL])
         trials = {batch: self._epoch(few, batch) for batch in BATCHES}
         for epoch in trials.values():
-            _epoch_seconds(epoch)
-        seconds = {batch: min(_epoch_seconds(epoch) for _ in range(3)) for batch, epoch in trials.items()}
-        return min(seconds, key=seconds.__getitem__)
+            self._epoch_seconds(epoch)
+        taken = {batch: min(self._epoch_seconds(epoch) for _ in range(3)) for batch, epoch in trials.items()}
+        return min(taken, key=taken.__getitem__)
+
+    def _epoch_seconds(self, epoch: PlainEpoch) -> float:
+        epoch.reset()
+        return seconds(epoch.run, self.clock)
 
     def _epoch(self, data: TensorSplit, batch: int) -> PlainEpoch:
-        stream = Stream(self.seed, "epoch", batch)
+        stream = Stream(self.seed, "epoch", batch, device=self.device)
         return PlainEpoch(self.state.network, data, self.settings, stream, batch)
 
     def _next_stream(self, purpose: str) -> Stream:
         """New draws every time: the iterations that a solver needs depend on them."""
         self._draws += 1
-        return Stream(self.seed, purpose, self._draws)
+        return Stream(self.seed, purpose, self._draws, device=self.device)
 
     def _keep_phases(self, phases: dict[str, float], total: float) -> None:
-        for name, seconds in {**phases, "other": total - sum(phases.values())}.items():
-            self._phases.setdefault(name, []).append(seconds)
+        for name, taken in {**phases, "other": total - sum(phases.values())}.items():
+            self._phases.setdefault(name, []).append(taken)
 
     def _median_phases(self) -> dict[str, float]:
         """Median seconds of every phase since the last call."""
         phases, self._phases = self._phases, {}
-        return {name: median(seconds) for name, seconds in phases.items()}
-
-
-def _epoch_seconds(epoch: PlainEpoch) -> float:
-    epoch.reset()
-    return cpu_seconds(epoch.run)
+        return {name: median(taken) for name, taken in phases.items()}

@@ -69,8 +69,9 @@ def footer(report: Mapping[str, Any]) -> str:
     whole = "" if all(c["peak_of"] == "case" for c in report["cases"]) else " and all before it"
     lines = [
         "",
-        "CPU seconds of one thread, medians. ratio: one client update over one plain cross-entropy epoch of the same",
-        "network, median of pairs taken in turn, with quartiles. network, gp, other: shares of the update.",
+        "CPU seconds of one thread (on a GPU, wall time), medians. ratio: one client update over one plain",
+        "cross-entropy epoch of the same network, median of pairs taken in turn, with quartiles. network, gp, other:",
+        "shares of the update.",
         f"peak MB: resident memory of the whole process, in the case{whole}.",
         f"authors: the same ratio of {LABEL}.",
         "eig>0.1: eigenvalues above 0.1 of the kernel matrix of 400 images; after 1000 rounds on CIFAR-10 "

@@ -29,6 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="R",
         help=f"fewest pairs of update and epoch, in each case below 10000 samples (default: {REPEATS})",
     )
+    parser.add_argument(
+        "--device", default="cpu", metavar="NAME", help="cpu (default), cuda or cuda:1; on a GPU wall time is measured"
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed of data, weights and draws (default: 0)")
     deployed = parser.add_argument_group("deployed rounds")
     deployed.add_argument(
@@ -57,6 +60,9 @@ def main(args: argparse.Namespace) -> int:
     import torch
 
     torch.set_num_threads(1)
+    from pfedgp_core.devices import choose_device
+
+    device = choose_device(args.device)
     from pfedgp.benchmarking import report
     from pfedgp.benchmarking.clock import WORTH
     from pfedgp.benchmarking.machine import describe_machine, load
@@ -64,6 +70,7 @@ def main(args: argparse.Namespace) -> int:
 
     measured: dict[str, Any] = {
         "machine": describe_machine(),
+        "device": str(device),
         "seed": args.seed,
         "repeats": repeats,
         "cases": [],
@@ -71,7 +78,7 @@ def main(args: argparse.Namespace) -> int:
     }
     print(report.header(), flush=True)
     for case in cases:
-        result = CaseBenchmark(case, repeats, args.seed, 0.0 if args.quick else WORTH).run()
+        result = CaseBenchmark(case, repeats, args.seed, 0.0 if args.quick else WORTH, device).run()
         measured["cases"].append(result)
         measured["scaling"] = report.scaling(measured["cases"])
         measured["machine"]["load_at_end"] = load()
@@ -84,8 +91,10 @@ def main(args: argparse.Namespace) -> int:
 
 def _deployments(args: argparse.Namespace) -> int:
     """Measure deployments: for each number of sites the stock path, then ours with and without a database."""
-    if args.quick or args.variant or args.classes or args.n or args.repeats is not None:
-        raise ConfigError("--deploy measures none of --quick, --variant, --classes, --n and --repeats: leave them out.")
+    if args.quick or args.variant or args.classes or args.n or args.repeats is not None or args.device != "cpu":
+        raise ConfigError(
+            "--deploy measures none of --quick, --variant, --classes, --n, --repeats and --device: leave them out."
+        )
     sites, rounds = args.sites or list(SITES), args.rounds if args.rounds is not None else ROUNDS
     if min(sites) < 1 or rounds < 2:
         raise ConfigError("--deploy needs 1 site and 2 rounds at least.")

@@ -10,7 +10,7 @@ def test_ratio_and_scaling_come_from_what_was_measured(monkeypatch: pytest.Monke
     updates, epochs = iter([9.0, 3.0, 4.0, 10.0]), iter([2.0, 2.0, 2.5])
     bench = measure.CaseBenchmark(Case("full", 2, 80), repeats=3, seed=0, worth=0.0)
     monkeypatch.setattr(bench, "update_seconds", lambda: next(updates))
-    monkeypatch.setattr(measure, "_epoch_seconds", lambda epoch: next(epochs))
+    monkeypatch.setattr(bench, "_epoch_seconds", lambda epoch: next(epochs))
     monkeypatch.setattr(bench, "_fastest_batch", lambda: 64)
     result = bench.run()
     assert result["update_cpu_s"] == 4.0

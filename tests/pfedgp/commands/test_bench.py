@@ -105,7 +105,7 @@ def test_a_quick_case_yields_the_schema(tmp_path: Path, capsys: pytest.CaptureFi
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:3] == ["variant", "classes", "n"]
     assert [line.split()[0] for line in lines[1:4]] == ["full", "ip-data", "ip-compute"]
-    assert "measured elsewhere" in "\n".join(lines)
+    assert "the authors' published code over its own epoch" in "\n".join(lines)
     assert list(tmp_path.iterdir()) == [file]
 
 
