@@ -106,6 +106,12 @@ class Settings:
     inducing_per_class: int = setting(
         100, "inducing inputs of each class, or in all in regression (ip-data, ip-compute)", low=1, high=100_000
     )
+    inducing_per_node: int = setting(
+        0,
+        "ip-data: inducing inputs that a tree node trains on, drawn anew for every step; 0 = all of its classes",
+        low=0,
+        high=10_000_000,
+    )
     personal_data: bool = setting(True, "ip-data: use the client's own data at prediction, not inducing inputs alone")
     classes: str = setting(
         "own", "classes of a client's tree: those of its data, or all of the federation", choices=("own", "all")

@@ -14,6 +14,7 @@ from torch import Tensor
 from pfedgp_core.gp import dense, fitc_algebra, fitc_gibbs, fitc_solver, gibbs
 from pfedgp_core.gp.iterative import IterativeNode, is_iterative
 from pfedgp_core.gp.projection import Projection, column_squares
+from pfedgp_core.gp.shared_gram import GramBlock
 from pfedgp_core.kernels.base import Kernel
 from pfedgp_core.numerics.linalg import safe_cholesky
 from pfedgp_core.numerics.streams import Stream
@@ -22,7 +23,7 @@ __all__ = ["FITC"]
 
 
 class FITC(gibbs.LatentModel):
-    """Binary FITC classifier of one node with Polya-Gamma augmentation; the methods of `full_gp.FullGP`.
+    """Binary FITC classifier of one node with Polya-Gamma augmentation; the methods of `full.FullGP`.
 
     Parameters
     ----------
@@ -43,6 +44,8 @@ class FITC(gibbs.LatentModel):
         on a CPU.
     targets : Tensor [T, d], optional
         Points that `predict` will be asked for: projected together with the inputs, which is cheaper where M is large.
+    block : GramBlock, optional
+        The Gram matrix of `inducing` with jitter, where other nodes share it.
 
     Attributes
     ----------
@@ -66,30 +69,46 @@ class FITC(gibbs.LatentModel):
         counters: Counter[str] | None = None,
         solver: str = "dense",
         targets: Tensor | None = None,
+        block: GramBlock | None = None,
     ) -> None:
         self.inputs, self.targets, self.counters = inputs, targets, counters
         self.kappa = labels.to(inputs.dtype) - 0.5
-        self.projection = Projection(kernel, inducing, jitter, counters)
-        # Made here and not on first use, which may be inside the sampler, where no gradient is recorded.
-        points = inputs if targets is None else torch.cat([inputs, targets])
-        A, d = self.projection(points)
-        self._projected = A[:, : len(inputs)], d[: len(inputs)]
-        self._projected_targets = A[:, len(inputs) :], d[len(inputs) :]
+        self.projection = Projection(kernel, inducing, jitter, counters, block)
         self.dual = len(inputs) < len(inducing)
         self.dual_draws = 2 * len(inputs) < len(inducing)
         self.iterative = is_iterative(solver, inputs)
+        self._differentiable = torch.is_grad_enabled()
+
+    @cached_property
+    def _points(self) -> Tensor:
+        return self.inputs if self.targets is None else torch.cat([self.inputs, self.targets])
+
+    @cached_property
+    def _projected(self) -> tuple[Tensor, Tensor]:
+        """A and d of the inputs and the targets."""
+        # The first use, of this and of the next, may be inside the sampler, where no gradient is recorded.
+        with torch.set_grad_enabled(self._differentiable):
+            return self.projection(self._points)
+
+    @cached_property
+    def _explained(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The same as A'A, d and A, of which A has no gradient: all that the n x n form needs."""
+        with torch.set_grad_enabled(self._differentiable):
+            return self.projection.explained(self._points)
 
     @cached_property
     def _constants(self) -> tuple[Tensor, Tensor]:
-        A, d = self._projected
-        return A.detach(), d.detach()
+        """A and d of the inputs, without gradient."""
+        d, A = self._explained[1:] if self.dual else reversed(self._projected)
+        return A.detach()[:, : len(self.inputs)], d.detach()[: len(self.inputs)]
 
     @cached_property
     def gram(self) -> Tensor:
         """The prior covariance A'A + diag(d) of the training latents, [n, n]; only for small n."""
-        A, d = self._projected
-        with torch.enable_grad():  # the first use may be inside the sampler
-            return A.T @ A + torch.diag_embed(d)
+        Q, d, _ = self._explained
+        n = len(self.inputs)
+        with torch.set_grad_enabled(self._differentiable):
+            return Q[:n, :n] + torch.diag_embed(d[:n])
 
     @cached_property
     def _prior_factor(self) -> Tensor:
@@ -122,17 +141,27 @@ class FITC(gibbs.LatentModel):
         """Posterior draws of omega, one a chain, [C, n]."""
         return gibbs.run(self, chains, sweeps, stream, self.counters).omega
 
+    def cross(self, test_inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Prior covariances of training and test latents [n, T], and prior variances of the test latents [T]."""
+        n = len(self.inputs)
+        if test_inputs is self.targets:
+            Q, d, _ = self._explained
+            return Q[:n, n:], d[n:] + Q.diagonal()[n:]
+        A_star, d_star = self.projection(test_inputs)
+        return self._projected[0][:, :n].T @ A_star, d_star + column_squares(A_star)
+
     def predict(self, test_inputs: Tensor, omega: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance of f* at `test_inputs` [T, d] for every chain, each [C, T].
 
         Differentiable in the inputs of all three kinds and in the scales of the kernel; omega is held fixed.
         """
-        A, d = self._projected
-        known = test_inputs is self.targets
-        A_star, d_star = self._projected_targets if known else self.projection(test_inputs)
         if self.dual:
             predictive = self._node.predictive if self.iterative else dense.predictive
-            return predictive(self.gram, A.T @ A_star, d_star + column_squares(A_star), omega, self.kappa)
+            return predictive(self.gram, *self.cross(test_inputs), omega, self.kappa)
+        n = len(self.inputs)
+        A, d = (part[..., :n] for part in self._projected)
+        known = test_inputs is self.targets
+        A_star, d_star = (part[..., n:] for part in self._projected) if known else self.projection(test_inputs)
         if self.iterative:
             return fitc_solver.predictive(A, d, A_star, d_star, omega, self.kappa, self._preconditioner, self.counters)
         return fitc_algebra.predictive(A, d, A_star, d_star, omega, self.kappa)
@@ -141,7 +170,8 @@ class FITC(gibbs.LatentModel):
         """log p(y | omega) of every chain, fully normalised, [C]; differentiable as `predict`."""
         if self.dual:
             return dense.log_marginal(self.gram, omega, self.kappa)
-        return fitc_algebra.log_marginal(*self._projected, omega, self.kappa)
+        A, d = (part[..., : len(self.inputs)] for part in self._projected)
+        return fitc_algebra.log_marginal(A, d, omega, self.kappa)
 
     def posterior(self, omega: Tensor) -> tuple[Tensor, Tensor]:
         """Mean [C, n] and covariance [C, n, n] of the training latents given omega; only for small n."""

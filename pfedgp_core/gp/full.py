@@ -8,6 +8,7 @@ from torch import Tensor
 
 from pfedgp_core.gp import dense, gibbs
 from pfedgp_core.gp.iterative import IterativeNode, is_iterative
+from pfedgp_core.gp.shared_gram import GramBlock
 from pfedgp_core.kernels.base import Kernel
 from pfedgp_core.numerics.linalg import safe_cholesky
 from pfedgp_core.numerics.streams import Stream
@@ -33,6 +34,8 @@ class FullGP(gibbs.LatentModel):
         ``dense``: a Cholesky factorisation a chain, exact. ``iterative``: conjugate gradients for all chains at once
         and one predictive variance for all chains. ``auto``: iterative for nodes of 96 points and more
         on a CPU.
+    block : GramBlock, optional
+        The Gram matrix with jitter, where other nodes share it; made here if left out.
     """
 
     def __init__(
@@ -43,8 +46,10 @@ class FullGP(gibbs.LatentModel):
         jitter: float,
         counters: Counter[str] | None = None,
         solver: str = "auto",
+        block: GramBlock | None = None,
     ) -> None:
         self.kernel, self.inputs, self.jitter, self.counters = kernel, inputs, jitter, counters
+        self.block = block
         self.kappa = labels.to(inputs.dtype) - 0.5
         self.iterative = is_iterative(solver, inputs)
         self._differentiable = torch.is_grad_enabled()
@@ -54,11 +59,11 @@ class FullGP(gibbs.LatentModel):
         """K + jitter I, [n, n]."""
         # The first use may be inside the sampler, where no gradient is recorded.
         with torch.set_grad_enabled(self._differentiable):
-            return self.kernel.gram(self.inputs, self.jitter)
+            return self.kernel.gram(self.inputs, self.jitter) if self.block is None else self.block.gram
 
     @cached_property
     def _prior_factor(self) -> Tensor:
-        return safe_cholesky(self.gram.detach(), self.counters)
+        return safe_cholesky(self.gram.detach(), self.counters) if self.block is None else self.block.factor
 
     @cached_property
     def _node(self) -> IterativeNode:
@@ -78,12 +83,14 @@ class FullGP(gibbs.LatentModel):
         """Posterior draws of omega, one a chain, [C, n]."""
         return gibbs.run(self, chains, sweeps, stream, self.counters).omega
 
+    def cross(self, test_inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Prior covariances of training and test latents [n, T], and prior variances of the test latents [T]."""
+        return self.kernel.cross(self.inputs, test_inputs), self.kernel.diagonal(test_inputs) + self.jitter
+
     def predict(self, test_inputs: Tensor, omega: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance of f* at `test_inputs` [T, d] for every chain, each [C, T]."""
-        k_star_star = self.kernel.diagonal(test_inputs) + self.jitter
-        K_star = self.kernel.cross(self.inputs, test_inputs)
         predictive = self._node.predictive if self.iterative else dense.predictive
-        return predictive(self.gram, K_star, k_star_star, omega, self.kappa)
+        return predictive(self.gram, *self.cross(test_inputs), omega, self.kappa)
 
     def log_marginal(self, omega: Tensor) -> Tensor:
         """log p(y | omega) of every chain, fully normalised, [C]."""

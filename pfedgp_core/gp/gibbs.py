@@ -1,6 +1,6 @@
 """Gibbs sampling of a binary GP node: omega | f ~ PG(1, f) and f | omega, y ~ Gaussian, all chains at once.
 
-The prior decides how f is drawn (`full_gp.FullGP`, `fitc.FITC`); this file owns the alternation. Chains start from a
+The prior decides how f is drawn (`full.FullGP`, `fitc.FITC`); this file owns the alternation. Chains start from a
 draw of the prior; five sweeps are enough for predictive probabilities (bias below Monte-Carlo noise).
 Paper: section A.1.
 """
@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from pfedgp_core.errors import NonFiniteError
+from pfedgp_core.numerics.deferred import holds
 from pfedgp_core.numerics.streams import Stream
 
 __all__ = ["GibbsState", "LatentModel", "init", "run", "step"]
@@ -92,9 +93,11 @@ def run(
         state = init(model, chains, stream)
         for _ in range(sweeps):
             state = step(state, model, stream)
-        redrawn, finite = int(state.redrawn), bool(torch.isfinite(state.omega).all())
-    if not finite:
+        finite = torch.isfinite(state.omega).all()
+        if holds(finite & (state.redrawn == 0)):
+            return state
+    if not bool(finite):
         raise NonFiniteError("The Gibbs sampler left the finite numbers: check that features and kernel are finite.")
-    if counters is not None and redrawn:
-        counters["chain_redrawn"] += redrawn
+    if counters is not None:
+        counters["chain_redrawn"] += int(state.redrawn)
     return state

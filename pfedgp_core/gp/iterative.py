@@ -12,6 +12,7 @@ Gradients are closed form: one more solve for the mean (implicit differentiation
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -42,22 +43,31 @@ def is_iterative(solver: str, inputs: Tensor) -> bool:
 
 @dataclass
 class IterativeNode:
-    """Solves with one node's Gram matrix.
+    """Solves with one node's Gram matrix, or with those of several nodes that were padded to one size.
 
     Parameters
     ----------
-    K : Tensor [n, n]
+    K : Tensor [n, n] or [b, n, n]
         Gram matrix with jitter, without gradient.
     counters : Counter, optional
         ``cg_fallback`` counts solves that went to the dense path.
+    sizes : sequence of int, optional
+        Points of each of b nodes. All shapes below start with b then.
     """
 
     K: Tensor
     counters: Counter[str] | None = None
+    sizes: Sequence[int] | None = None
     A: Tensor = field(init=False)
 
     def __post_init__(self) -> None:
-        self.A = pivoted_cholesky(self.K, PRECONDITIONER_RANK)
+        if self.sizes is None:
+            self.A = pivoted_cholesky(self.K, PRECONDITIONER_RANK)
+            return
+        self.A = self.K.new_zeros(len(self.K), PRECONDITIONER_RANK, self.K.shape[-1])
+        for rows, K, size in zip(self.A, self.K, self.sizes, strict=True):
+            factor = pivoted_cholesky(K[:size, :size], PRECONDITIONER_RANK)
+            rows[: len(factor), :size] = factor
 
     def solve(self, d: Tensor, b: Tensor, tolerance: float, precondition: Preconditioner | None = None) -> Tensor:
         """x [C, n] with (I + D_c K D_c) x_c = b_c, D_c = diag(d_c); dense where the iteration does not converge."""
@@ -72,18 +82,17 @@ class IterativeNode:
 
     def solve_alpha(self, d: Tensor, kappa: Tensor, precondition: Preconditioner | None = None) -> Tensor:
         """As `dense.solve_alpha`: alpha = D B^-1 D^-1 kappa, [C, n]."""
-        return d * self.solve(d, kappa / d, MEAN_TOLERANCE, precondition)
+        return d * self.solve(d, kappa[..., None, :] / d, MEAN_TOLERANCE, precondition)
 
     def preconditioner(self, d: Tensor) -> Preconditioner:
         """For D = diag(d), d = sqrt(omega) [C, n]."""
-        return Preconditioner.build(self.A, self.K.diagonal(), d)
+        return Preconditioner.build(self.A, self.K.diagonal(dim1=-2, dim2=-1), d)
 
     def draw_latents(self, prior_factor: Tensor, omega: Tensor, kappa: Tensor, stream: Stream) -> tuple[Tensor, Tensor]:
         """As `dense.draw_latents`: f given omega and the prior draw that was corrected, each [C, n]."""
-        chains, n = omega.shape
         d = omega.clamp_min(SMALLEST_OMEGA).sqrt_()
-        f0 = stream.normal(chains, n, dtype=self.K.dtype) @ prior_factor.T
-        rhs = kappa / d - d * f0 - stream.normal(chains, n, dtype=self.K.dtype)
+        f0 = stream.normal(*omega.shape, dtype=self.K.dtype) @ prior_factor.mT
+        rhs = kappa[..., None, :] / d - d * f0 - stream.normal(*omega.shape, dtype=self.K.dtype)
         return f0 + (d * self.solve(d, rhs, SWEEP_TOLERANCE)) @ self.K, f0
 
     def predictive(
@@ -101,7 +110,7 @@ class IterativeNode:
         kappa : Tensor [n]
         """
         mu = _Mean.apply(K, K_star, omega, kappa, self)
-        _, v = dense.predictive(K, K_star, k_star_star, omega.mean(0, keepdim=True), kappa)
+        _, v = dense.predictive(K, K_star, k_star_star, omega.mean(-2, keepdim=True), kappa)
         return mu, v.expand_as(mu)
 
     def log_marginal(self, K: Tensor, omega: Tensor, kappa: Tensor) -> Tensor:
@@ -130,9 +139,9 @@ class _Mean(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, g):  # type: ignore[no-untyped-def]
         K_star, d, alpha = ctx.saved_tensors
-        b = d * ctx.node.solve(d, d * (g @ K_star.T), MEAN_TOLERANCE, ctx.precondition)
-        half = b.T @ alpha
-        return -0.5 * (half + half.T), alpha.T @ g, None, None, None
+        b = d * ctx.node.solve(d, d * (g @ K_star.mT), MEAN_TOLERANCE, ctx.precondition)
+        half = b.mT @ alpha
+        return -0.5 * (half + half.mT), alpha.mT @ g, None, None, None
 
 
 class _LogMarginal(torch.autograd.Function):

@@ -1,7 +1,7 @@
 """The GPs of several tree nodes: those that one padded batch suits are sampled together, the others each by itself.
 
-Together go full GPs with dense factorisations, whose matrices are so small that calls and not arithmetic are their
-cost. A batch draws from the stream of its first node.
+Together go nodes of n x n factorisations, whose matrices are so small that calls and not arithmetic are their cost.
+A batch draws from the stream of its first node.
 """
 
 from collections import Counter
@@ -11,12 +11,15 @@ from torch import Tensor
 
 from pfedgp_core.gp.fitc import FITC
 from pfedgp_core.gp.full import FullGP
-from pfedgp_core.gp.padded import PaddedGPs, padding_groups
+from pfedgp_core.gp.padded import WASTE, PaddedGPs, padding_groups
 from pfedgp_core.numerics.streams import Stream
 
 __all__ = ["sample_nodes", "training_moments"]
 
 NodeModel = FullGP | FITC
+
+ITERATIVE_WASTE = 1.5  # the arithmetic of these larger nodes is most of their cost
+ITERATIVE_MATRICES = 20  # of the size of the Gram matrix, with preconditioners and gradients
 
 
 def sample_nodes(
@@ -39,12 +42,12 @@ def sample_nodes(
     list of Tensor [C, n], n the points of the node
     """
     omegas: dict[int, Tensor] = {}
-    for group in _groups(gps):
+    for group in _groups(gps, chains):
         stream = streams[group[0]]
         if len(group) == 1:
             omegas[group[0]] = gps[group[0]].sample_omega(chains, sweeps, stream)
         else:
-            together = PaddedGPs(_full([gps[i] for i in group]), counters)
+            together = PaddedGPs([gps[i] for i in group], counters)
             omegas.update(zip(group, together.split(together.sample_omega(chains, sweeps, stream)), strict=True))
     return [omegas[i] for i in range(len(gps))]
 
@@ -62,26 +65,29 @@ def training_moments(
     Differentiable in inputs, targets and the scales of the kernel; omega is held fixed.
     """
     moments: dict[int, tuple[Tensor, Tensor]] = {}
-    for group in _groups(gps):
+    for group in _groups(gps, chains):
         stream = streams[group[0]]
         if len(group) == 1:
             gp, rows = gps[group[0]], targets[group[0]]
             moments[group[0]] = gp.predict(rows, gp.sample_omega(chains, sweeps, stream))
         else:
-            together = PaddedGPs(_full([gps[i] for i in group]), counters)
+            together = PaddedGPs([gps[i] for i in group], counters)
             omega = together.sample_omega(chains, sweeps, stream)
             moments.update(zip(group, together.predict([targets[i] for i in group], omega), strict=True))
     return [moments[i] for i in range(len(gps))]
 
 
-def _groups(gps: Sequence[NodeModel]) -> Iterator[list[int]]:
+def _groups(gps: Sequence[NodeModel], chains: int) -> Iterator[list[int]]:
     """Positions of nodes that go together, ascending; a node that goes alone is a group of one."""
-    dense = [i for i, gp in enumerate(gps) if isinstance(gp, FullGP) and not gp.iterative]
-    batched = set(dense)
-    yield from ([i] for i in range(len(gps)) if i not in batched)
-    for group in padding_groups([len(gps[i].kappa) for i in dense]):
-        yield sorted(dense[i] for i in group)
-
-
-def _full(gps: Sequence[NodeModel]) -> list[FullGP]:
-    return [gp for gp in gps if isinstance(gp, FullGP)]
+    kinds: dict[bool, list[int]] = {True: [], False: []}
+    for i, gp in enumerate(gps):
+        if isinstance(gp, FullGP) or (gp.dual and gp.dual_draws):
+            kinds[gp.iterative].append(i)
+        else:
+            yield [i]
+    for iterative, members in kinds.items():
+        sizes = [len(gps[i].kappa) for i in members]
+        # Conjugate gradients share one matrix between the chains, factorisations have one a chain.
+        entry_bytes = 4 * (ITERATIVE_MATRICES if iterative else chains)
+        for group in padding_groups(sizes, entry_bytes, ITERATIVE_WASTE if iterative else WASTE):
+            yield sorted(members[i] for i in group)

@@ -1,4 +1,4 @@
-"""Full GPs of several tree nodes at once: padded to one size, so that a sweep of all is one call of each operation.
+"""GPs of several tree nodes at once: padded to one size, so that a sweep of all is one call of each operation.
 
 A padded point has prior variance 1, no covariance with any other and kappa = 0. It changes nothing at the others, and
 no Polya-Gamma variable is drawn for it: omega is 0 there.
@@ -10,43 +10,72 @@ from functools import cached_property
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 from torch.nn.utils.rnn import pad_sequence
 
 from pfedgp_core.gp import dense, gibbs
+from pfedgp_core.gp.fitc import FITC
 from pfedgp_core.gp.full import FullGP
+from pfedgp_core.gp.iterative import IterativeNode
 from pfedgp_core.numerics.linalg import safe_cholesky
 from pfedgp_core.numerics.streams import Stream
 
-__all__ = ["PaddedGPs", "padding_groups"]
+__all__ = ["WASTE", "PaddedGPs", "padding_groups"]
 
-LARGEST_SHARE = 2.0  # sizes up to this ratio are padded to the larger one
+RATIO = 2  # the largest node of a group has at most this many times the points of the smallest
+WASTE = 2.0  # a group's padded matrices hold at most this many times the entries of its nodes' own
 SMALL = 12  # nodes up to this size go together whatever their ratio: their cost is that of the calls
+GROUP_BYTES = 2**26  # of the matrices of a group; a node above it goes alone
 
 
 class PaddedGPs(gibbs.LatentModel):
-    """Full GPs of one kernel and jitter, sampled and predicted together.
+    """GPs in their n x n form, sampled and predicted together.
 
     Parameters
     ----------
-    gps : sequence of FullGP
-        b of them; n is the size of the largest one.
+    gps : sequence of FullGP or FITC
+        b of them, of one kernel and jitter, all iterative or none; n is the size of the largest one.
     counters : Counter
         Receives the numerical recoveries.
+
+    Attributes
+    ----------
+    gram : Tensor [b, n, n]
+    kappa : Tensor [b, n]
+    real : Tensor [b, n] of bool
+        Which points are not padded.
     """
 
-    def __init__(self, gps: Sequence[FullGP], counters: Counter[str]) -> None:
-        self.kernel, self.jitter, self.counters = gps[0].kernel, gps[0].jitter, counters
+    def __init__(self, gps: Sequence[FullGP | FITC], counters: Counter[str]) -> None:
+        self.gps, self.counters, self.iterative = gps, counters, gps[0].iterative
         self.sizes = [len(gp.kappa) for gp in gps]
-        self.inputs = pad_sequence([gp.inputs for gp in gps], batch_first=True)  # [b, n, d]
-        self.kappa = pad_sequence([gp.kappa for gp in gps], batch_first=True)  # [b, n]
-        self.real = _first(self.sizes, self.inputs)  # [b, n]
-        gram = self.kernel.gram(self.inputs, self.jitter)
+        self.inputs = pad_sequence([gp.inputs for gp in gps], batch_first=True)
+        self.kappa = pad_sequence([gp.kappa for gp in gps], batch_first=True)
+        sizes = torch.tensor(self.sizes).to(self.kappa.device, non_blocking=True)
+        self.real = torch.arange(self.kappa.shape[1], device=self.kappa.device) < sizes[:, None]
+        # The kernel of full GPs is one call for all; other nodes have their matrices from their inducing inputs.
+        self._full = [gp for gp in gps if isinstance(gp, FullGP) and gp.block is None]
+        self._alike = len(self._full) == len(gps)
+        self.gram = self._padded_gram()
+
+    def _padded_gram(self) -> Tensor:
+        if not self._alike:
+            n = self.kappa.shape[1]
+            grams = torch.stack(
+                [pad(gp.gram, (0, n - size) * 2) for gp, size in zip(self.gps, self.sizes, strict=True)]
+            )
+            return grams + torch.diag_embed((~self.real).to(grams.dtype))
+        gram = self._full[0].kernel.gram(self.inputs, self._full[0].jitter)
         unit = torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
-        self.gram = torch.where(self.real[:, :, None] & self.real[:, None, :], gram, unit)  # [b, n, n]
+        return torch.where(self.real[:, :, None] & self.real[:, None, :], gram, unit)
 
     @cached_property
     def _prior_factor(self) -> Tensor:
         return safe_cholesky(self.gram.detach(), self.counters)
+
+    @cached_property
+    def _node(self) -> IterativeNode:
+        return IterativeNode(self.gram.detach(), self.counters, self.sizes)
 
     def draw_prior(self, chains: int, stream: Stream) -> Tensor:
         """f ~ N(0, K) of every node, [b, C, n]."""
@@ -55,11 +84,15 @@ class PaddedGPs(gibbs.LatentModel):
 
     def draw_latents(self, omega: Tensor, stream: Stream) -> tuple[Tensor, Tensor]:
         """f ~ p(f | omega, y) and an independent draw of the prior, each [b, C, n]."""
+        if self.iterative:
+            return self._node.draw_latents(self._prior_factor, omega, self.kappa, stream)
         return dense.draw_latents(self.gram.detach(), self._prior_factor, omega, self.kappa, stream)
 
     def draw_omega(self, f: Tensor, stream: Stream) -> Tensor:
         """omega ~ PG(1, f) at the points of the nodes, 0 at padded ones, [b, C, n]."""
         real = self.real[:, None].expand_as(f)
+        if f.device.type != "cpu":  # to count the points would bring every sweep back to the host
+            return stream.polya_gamma(f) * real
         return torch.zeros_like(f).masked_scatter_(real, stream.polya_gamma(f[real]))
 
     def sample_omega(self, chains: int, sweeps: int, stream: Stream) -> Tensor:
@@ -69,31 +102,50 @@ class PaddedGPs(gibbs.LatentModel):
     def predict(self, targets: Sequence[Tensor], omega: Tensor) -> list[tuple[Tensor, Tensor]]:
         """Mean and variance of f* at the targets [T, d] of every node, each [C, T].
 
-        Differentiable in the inputs, the targets and the scales of the kernel; omega is held fixed.
+        Differentiable as the nodes' own `predict`; omega is held fixed.
         """
-        test_inputs = pad_sequence(list(targets), batch_first=True)
-        k_star_star = self.kernel.diagonal(test_inputs) + self.jitter
-        K_star = self.kernel.cross(self.inputs, test_inputs) * self.real[:, :, None]
-        mu, v = dense.predictive(self.gram, K_star, k_star_star, omega, self.kappa)
+        predictive = self._node.predictive if self.iterative else dense.predictive
+        mu, v = predictive(self.gram, *self._padded_cross(targets), omega, self.kappa)
         return [(mu[i, :, : len(rows)], v[i, :, : len(rows)]) for i, rows in enumerate(targets)]
+
+    def _padded_cross(self, targets: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+        """K* [b, n, T] and k** [b, T], T the number of targets of the node that has most."""
+        if not self._alike:
+            n, T = self.kappa.shape[1], max(map(len, targets))
+            pairs = [gp.cross(rows) for gp, rows in zip(self.gps, targets, strict=True)]
+            crosses = torch.stack([pad(K, (0, T - K.shape[1], 0, n - len(K))) for K, _ in pairs])
+            return crosses, pad_sequence([variances for _, variances in pairs], batch_first=True)
+        test_inputs, first = pad_sequence(list(targets), batch_first=True), self._full[0]
+        K_star = first.kernel.cross(self.inputs, test_inputs) * self.real[:, :, None]
+        return K_star, first.kernel.diagonal(test_inputs) + first.jitter
 
     def split(self, omega: Tensor) -> list[Tensor]:
         """The draws [C, n] of every node, without the padded points."""
         return [draws[:, :size] for draws, size in zip(omega, self.sizes, strict=True)]
 
 
-def padding_groups(sizes: Sequence[int]) -> list[list[int]]:
-    """Positions of nodes that are padded to the largest of their group; every position is in one group."""
+def padding_groups(sizes: Sequence[int], entry_bytes: int, waste: float = WASTE) -> list[list[int]]:
+    """Positions of nodes that are padded to the largest of their group; every position is in one group.
+
+    Sizes differ by `RATIO` at most, and a group's matrices hold at most `waste` times the entries of its nodes' own,
+    unless all have `SMALL` points at most. They hold at most `GROUP_BYTES`, unless the group is one node.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Points of every node.
+    entry_bytes : int
+        Bytes of one entry in the matrices of all chains together.
+    waste : float
+    """
     groups: list[list[int]] = []
-    largest = 0
+    largest = own = 0
     for i in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
-        if not groups or (largest > SMALL and largest > LARGEST_SHARE * sizes[i]):
+        own += sizes[i] ** 2
+        padded = largest**2 * (len(groups[-1]) + 1) if groups else 0
+        wasteful = largest > SMALL and (largest > RATIO * sizes[i] or padded > waste * own)
+        if not groups or wasteful or padded * entry_bytes > GROUP_BYTES:
             groups.append([])
-            largest = sizes[i]
+            largest, own = sizes[i], sizes[i] ** 2
         groups[-1].append(i)
     return groups
-
-
-def _first(sizes: Sequence[int], like: Tensor) -> Tensor:
-    """Which of the rows are not padded, bool [b, n]."""
-    return torch.arange(max(sizes), device=like.device) < torch.tensor(sizes, device=like.device)[:, None]

@@ -71,14 +71,9 @@ class CachedNode:
 
     def _cross(self, test_inputs: Tensor) -> tuple[Tensor, Tensor]:
         """k* [m, T] and b* [T]."""
-        gp = self.gp
-        if isinstance(gp, FullGP):
-            return gp.kernel.cross(gp.inputs, test_inputs), gp.kernel.diagonal(test_inputs) + gp.jitter
-        A_star, d_star = gp.projection(test_inputs)
-        if self.primal:
-            return A_star, d_star
-        A, _ = gp.projection(gp.inputs)
-        return A.T @ A_star, d_star + column_squares(A_star)
+        if isinstance(self.gp, FITC) and self.primal:
+            return self.gp.projection(test_inputs)
+        return self.gp.cross(test_inputs)
 
     def _solve(self) -> Tensor:
         gp = self.gp

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from pfedgp_core.errors import DataError
+from pfedgp_core.gp.shared_gram import GramBlock
 from pfedgp_core.kernels.base import Kernel
 from pfedgp_core.numerics.linalg import safe_cholesky
 
@@ -32,6 +33,8 @@ class Projection:
         Part of the model, in K_mm and in the prior variance of every point.
     counters : Counter, optional
         Receives the repairs of K_mm.
+    block : GramBlock, optional
+        K_mm + jitter I where it is known as a block of a larger matrix; made here if left out.
 
     Raises
     ------
@@ -39,20 +42,28 @@ class Projection:
         There is no inducing input.
     """
 
-    def __init__(self, kernel: Kernel, inducing: Tensor, jitter: float, counters: Counter[str] | None = None) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        inducing: Tensor,
+        jitter: float,
+        counters: Counter[str] | None = None,
+        block: GramBlock | None = None,
+    ) -> None:
         if inducing.ndim != 2 or not len(inducing):
             raise DataError(f"Inducing inputs of shape {tuple(inducing.shape)} cannot be used; give at least one row.")
         self.kernel, self.inducing, self.jitter, self.counters = kernel, inducing, jitter, counters
+        self._block = block
 
     @cached_property
     def gram(self) -> Tensor:
         """K_mm + jitter I, [M, M]."""
-        return self.kernel.gram(self.inducing, self.jitter)
+        return self.kernel.gram(self.inducing, self.jitter) if self._block is None else self._block.gram
 
     @cached_property
     def factor(self) -> Tensor:
         """L_m [M, M], without gradient."""
-        return safe_cholesky(self.gram.detach(), self.counters)
+        return safe_cholesky(self.gram.detach(), self.counters) if self._block is None else self._block.factor
 
     def __call__(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """Project points.
@@ -70,6 +81,25 @@ class Projection:
         """
         A = _Whiten.apply(self.gram, self.factor, self.kernel.cross(self.inducing, inputs))
         return A, (self.kernel.diagonal(inputs) + self.jitter - column_squares(A)).clamp_min(0)
+
+    def explained(self, inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """What a node needs that has fewer points than inducing inputs; its gradient costs less than that of A.
+
+        Parameters
+        ----------
+        inputs : Tensor [n, d]
+
+        Returns
+        -------
+        Q : Tensor [n, n]
+            A'A, the covariance that the inducing inputs explain.
+        d : Tensor [n]
+            As of a call.
+        A : Tensor [M, n]
+            Without gradient.
+        """
+        Q, A = _Explained.apply(self.gram, self.factor, self.kernel.cross(self.inducing, inputs))
+        return Q, (self.kernel.diagonal(inputs) + self.jitter - Q.diagonal()).clamp_min(0), A
 
 
 def column_squares(A: Tensor) -> Tensor:
@@ -102,3 +132,26 @@ class _Whiten(torch.autograd.Function):
         half = g_A @ A.mT
         left = torch.linalg.solve_triangular(L.mT, half + half.mT, upper=True)
         return -0.25 * torch.linalg.solve_triangular(L, left, upper=False, left=False), None, g_K
+
+
+class _Explained(torch.autograd.Function):
+    """Q = K' G^-1 K through A = L^-1 K, with its closed-form adjoint; A comes beside it, without gradient.
+
+    With W = G^-1 K and S = dQ + dQ': dK = W S, dG = -W S W' / 2.
+    """
+
+    @staticmethod
+    def forward(ctx, G, L, K):  # type: ignore[no-untyped-def]
+        A = torch.linalg.solve_triangular(L, K, upper=False).contiguous()
+        ctx.save_for_backward(L, A)
+        ctx.mark_non_differentiable(A)
+        return A.T @ A, A
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g_Q, _):  # type: ignore[no-untyped-def]
+        L, A = ctx.saved_tensors
+        W = torch.linalg.solve_triangular(L.mT, A, upper=True)
+        g_K = W @ (g_Q + g_Q.T)
+        g_G = (g_K @ W.T).mul_(-0.5) if ctx.needs_input_grad[0] else None
+        return g_G, None, g_K

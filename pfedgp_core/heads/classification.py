@@ -44,8 +44,9 @@ class _TreeTraining(Training):
     def __init__(
         self, settings: Settings, shared: Shared, labels: Tensor, stream: Stream, counters: Counter[str]
     ) -> None:
-        self.settings, self.shared, self.labels, self.stream, self.counters = settings, shared, labels, stream, counters
-        self.classes = tree_classes(labels, shared.inducing, settings)
+        self.settings, self.shared, self.stream, self.counters = settings, shared, stream, counters
+        self.labels = labels.cpu()
+        self.classes = tree_classes(self.labels, shared.inducing, settings)
         self.learnable = len(self.classes) > 1
         self.tree: ClientTree | None = None
 

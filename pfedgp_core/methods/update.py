@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from pfedgp_core.config import Settings
 from pfedgp_core.data.datasets import TensorSplit
@@ -15,6 +15,7 @@ from pfedgp_core.learning.sgd import SGD
 from pfedgp_core.learning.timing import PhaseTimer
 from pfedgp_core.model.features import FeaturePass
 from pfedgp_core.model.shared import SharedState
+from pfedgp_core.numerics.deferred import deferred, holds
 from pfedgp_core.numerics.streams import Stream
 
 __all__ = ["local_update"]
@@ -31,6 +32,10 @@ def local_update(
     """Train the shared parameters on one client's data; `state` changes in place.
 
     Each local epoch is one full-batch step of a fresh SGD, because a GP needs its whole data set.
+
+    On an accelerator all checks wait for the end (see `numerics.deferred`), where they and the loss are one transfer to
+    the host; if one fails, the update is made again, check by check. Building a tree of more than two classes is one
+    transfer more.
 
     Parameters
     ----------
@@ -50,14 +55,39 @@ def local_update(
     NonFiniteError
         The features or the updated weights are not finite; nothing may be sent.
     """
-    result, timer = UpdateResult(), PhaseTimer(clock)
+    if data.inputs.device.type != "cpu" and optimiser is None:
+        tensors = list(state.state_dict().values())
+        received = [tensor.clone() for tensor in tensors]
+        with deferred() as checks:
+            result, loss = _update(state, data, settings, stream, clock, None)
+        good, value = checks.settle(data.inputs.new_zeros(()) if loss is None else loss)
+        if good:
+            result.loss = None if loss is None else value
+            return result
+        for tensor, former in zip(tensors, received, strict=True):
+            tensor.copy_(former)
+    result, loss = _update(state, data, settings, stream, clock, optimiser)
+    result.loss = None if loss is None else loss.item()
+    return result
+
+
+def _update(
+    state: SharedState,
+    data: TensorSplit,
+    settings: Settings,
+    stream: Stream,
+    clock: Callable[[], float],
+    optimiser: SGD | None,
+) -> tuple[UpdateResult, Tensor | None]:
+    """The update and, where a step was tried, its first loss, 0-d."""
+    result, timer, first = UpdateResult(), PhaseTimer(clock), None
     if not len(data.labels):
         result.status = "no-data"
-        return result
+        return result, first
     training = make_head(settings).training(state, data.labels, stream, result.counters)
     if not training.learnable:
         result.status = "single-class"
-        return result
+        return result, first
     optimiser = optimiser or SGD(state.parameters(), settings.learning_rate, settings.momentum, settings.weight_decay)
     state.train()
     for epoch in range(settings.local_epochs):
@@ -69,13 +99,11 @@ def local_update(
             if loss is None:
                 break
             loss.backward()
-        value = loss.item()
-        if epoch == 0:
-            result.loss = value
+        first = loss.detach() if epoch == 0 else first
         with timer.phase("network"):
             passed.backward()
             norm = nn.utils.clip_grad_norm_(state.parameters(), settings.clip_norm)
-            if torch.isfinite(norm) and torch.isfinite(loss):
+            if holds(torch.isfinite(norm) & torch.isfinite(loss)):
                 optimiser.step()
                 result.steps += 1
             else:
@@ -83,6 +111,6 @@ def local_update(
     result.seconds = dict(timer.seconds)
     if not result.steps:
         result.status = "no-step"
-    if not all(torch.isfinite(p).all() for p in state.parameters()):
+    if not holds(torch.stack([torch.isfinite(p).all() for p in state.parameters()]).all()):
         raise NonFiniteError("The updated weights are not finite: lower the learning rate.")
-    return result
+    return result, first

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from pfedgp_core.data.pixels import Inputs
 from pfedgp_core.errors import NonFiniteError
+from pfedgp_core.numerics.deferred import holds
 
 __all__ = ["FeaturePass", "compute_features"]
 
@@ -71,7 +72,7 @@ def compute_features(network: nn.Module, inputs: Inputs) -> Tensor:
 
 
 def _require_finite(features: Tensor) -> None:
-    if not torch.isfinite(features).all():
+    if not holds(torch.isfinite(features).all()):
         raise NonFiniteError(
             "The kernel network returned non-finite features: check the inputs, or lower the learning rate."
         )

@@ -20,7 +20,8 @@ def flatten(tensors: Sequence[Tensor], dtype: torch.dtype = torch.float32) -> np
     """A copy of all values in the order of the tensors, [length], on the CPU."""
     if not tensors:
         return np.zeros(0, torch.empty(0, dtype=dtype).numpy().dtype)
-    flat: np.ndarray = torch.cat([t.detach().reshape(-1).to("cpu", dtype) for t in tensors]).numpy()
+    together = torch.cat([t.detach().reshape(-1).to(dtype) for t in tensors])
+    flat: np.ndarray = together.cpu().numpy()
     return flat
 
 
@@ -47,6 +48,8 @@ def fill(tensors: Sequence[Tensor], vector: np.ndarray, what: str, remedy: str) 
     if not np.isfinite(vector).all():
         raise DataError(f"{what} holds non-finite values and is refused: restart from an earlier model.")
     source, start = torch.from_numpy(np.array(vector)), 0
+    if tensors:
+        source = source.to(tensors[0].device)
     with torch.no_grad():
         for t in tensors:
             t.copy_(source[start : start + t.numel()].view_as(t))

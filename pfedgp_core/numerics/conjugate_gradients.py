@@ -6,6 +6,8 @@ for all chains together instead of C n^3 / 3.
 
 The preconditioner is B_c with K replaced by a rank-r factor plus its residual diagonal, K ~ A'A + diag(d), inverted by
 Woodbury's identity with one r x r matrix a chain.
+
+Several nodes of one size can be solved at once: all shapes then start with their number.
 """
 
 from typing import NamedTuple
@@ -56,17 +58,19 @@ class Preconditioner(NamedTuple):
     @classmethod
     def build(cls, A: Tensor, diagonal: Tensor, sqrt_omega: Tensor) -> "Preconditioner":
         """From the factor A [r, n], the diagonal of K [n] and sqrt(omega) [C, n]."""
-        d = (diagonal - A.square().sum(0)).clamp_min_(0)
+        d = (diagonal - A.square().sum(-2)).clamp_min_(0)[..., None, :]
         scale = torch.addcmul(torch.ones((), dtype=A.dtype, device=A.device), sqrt_omega.square(), d).rsqrt_()
         weight = sqrt_omega * scale
-        inner = (A * weight.square()[:, None, :]) @ A.T
+        # The chains lie below each other, so that one product serves them all.
+        stacked = (A[..., None, :, :] * weight.square()[..., None, :]).flatten(-3, -2)
+        inner = (stacked @ A.mT).unflatten(-2, (weight.shape[-2], A.shape[-2]))
         inner.diagonal(dim1=-2, dim2=-1).add_(1.0)
         return cls(scale, weight, A, torch.cholesky_inverse(torch.linalg.cholesky_ex(inner)[0]))
 
     def __call__(self, r: Tensor) -> Tensor:
         """Apply to r [C, n]."""
         q = r * self.scale
-        inner = torch.bmm(self.inverse, ((q * self.weight) @ self.A.T)[..., None])[..., 0]
+        inner = (self.inverse @ ((q * self.weight) @ self.A.mT)[..., None])[..., 0]
         return torch.addcmul(q, self.weight, inner @ self.A, value=-1).mul_(self.scale)
 
 
@@ -92,21 +96,21 @@ def solve(
     converged : bool
         False where a chain did not reach the tolerance or left the finite numbers; x is then not to be used.
     """
-    target = tolerance * b.norm(dim=1)
+    target = tolerance * b.norm(dim=-1)
     r = b.clone()
     z = precondition(r)
     p = z.clone()
-    rz = (r * z).sum(1)
+    rz = (r * z).sum(-1)
     x = torch.zeros_like(b)
     for _ in range(limit):
         Bp = torch.addcmul(p, sqrt_omega, (sqrt_omega * p) @ K)
-        step = (rz / (p * Bp).sum(1))[:, None]
+        step = (rz / (p * Bp).sum(-1))[..., None]
         x.addcmul_(step, p)
         r.addcmul_(step, Bp, value=-1)
-        if bool((r.norm(dim=1) <= target).all()):
+        if bool((r.norm(dim=-1) <= target).all()):
             return x, True
         z = precondition(r)
-        following = (r * z).sum(1)
-        p = torch.addcmul(z, (following / rz)[:, None], p)
+        following = (r * z).sum(-1)
+        p = torch.addcmul(z, (following / rz)[..., None], p)
         rz = following
     return x, False

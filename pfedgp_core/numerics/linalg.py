@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from pfedgp_core.errors import NonFiniteError, NotPositiveDefiniteError
+from pfedgp_core.numerics.deferred import holds
 
 __all__ = ["safe_cholesky"]
 
@@ -43,7 +44,7 @@ def safe_cholesky(A: Tensor, counters: Counter[str] | None = None) -> Tensor:
         A member has no factor even with the largest jitter in float64.
     """
     L, ok = _factor(A)
-    if bool(ok.all()):
+    if holds(ok.all()):
         return L
     return _repair(A, ok, counters if counters is not None else Counter())
 

@@ -16,6 +16,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import logsigmoid
 
+from pfedgp_core.numerics.deferred import holds
+
 __all__ = ["expected_log_sigmoid", "gauss_hermite", "log_sigmoid_expectation"]
 
 _SMALLEST_VARIANCE = 1e-10  # a variance is a difference, which rounding can leave at 0 or below
@@ -93,7 +95,7 @@ class _LogSigmoidExpectation(torch.autograd.Function):
         log_small, log_large = small.log(), torch.log1p(-small)
         # A sum of positive terms keeps its relative accuracy until it underflows; only then are logarithms needed.
         tiny = small < 1e8 * torch.finfo(mu.dtype).tiny
-        any_tiny = bool(tiny.any())
+        any_tiny = not holds(~tiny.any())
         if any_tiny:
             log_terms = logsigmoid(f[tiny]) + log_w
             log_small[tiny] = torch.logsumexp(log_terms, -1)

@@ -114,7 +114,7 @@ class PersonalClassifier:
         if not len(given):
             raise DataError("A classifier needs at least one sample: the training data are empty.")
         names, ids = (given, given) if self.inducing is not None else np.unique(given, return_inverse=True)
-        codes = torch.from_numpy(np.ascontiguousarray(ids.reshape(-1), dtype=np.int64)).to(features.device)
+        codes = torch.from_numpy(np.ascontiguousarray(ids.reshape(-1), dtype=np.int64))
         self.counters_ = Counter()
         gp = self.settings.gp
         with torch.no_grad():
@@ -125,7 +125,7 @@ class PersonalClassifier:
             self.classes_ = np.asarray(client.classes) if self.inducing is not None else names
             self.tree_ = client.tree
             points = client.points(features, self.inducing)
-            variant = make_variant(self.settings, self.kernel)
+            variant = make_variant(self.settings, self.kernel).for_tree(client.tree, points, self.counters_)
             known = [variant.conditioned(node, points, self.counters_) for node in client.tree.nodes]
             streams = [self.stream.child(node.index) for node in client.tree.nodes]
             sweeps = gp.predict_sweeps or gp.sweeps
@@ -170,9 +170,9 @@ class PersonalClassifier:
         self.classes_, self.tree_, self.counters_ = ids, tree, Counter()
         own = ids.tolist() if self.inducing is not None else list(range(len(ids)))
         with torch.no_grad():
-            client = ClientTree(own, torch.from_numpy(positions.astype(np.int64)).to(features.device), tree)
+            client = ClientTree(own, torch.from_numpy(positions.astype(np.int64)), tree)
             points = client.points(features, self.inducing)
-            variant = make_variant(self.settings, self.kernel)
+            variant = make_variant(self.settings, self.kernel).for_tree(tree, points, self.counters_)
             self.nodes_, self._caches = [], []
             for node, omega, known_weights in zip(tree.nodes, omegas, weights, strict=True):
                 known = variant.conditioned(node, points, self.counters_)

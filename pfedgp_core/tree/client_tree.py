@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -32,7 +33,7 @@ class ClientTree:
     classes : list of int
         Class ids, ascending.
     labels : Tensor [N]
-        Positions in `classes` of the client's labels.
+        Positions in `classes` of the client's labels, on the CPU.
     tree : Tree
     """
 
@@ -61,12 +62,14 @@ class ClientTree:
         stream : Stream
         """
         ids = sorted(classes)
-        position = torch.full((ids[-1] + 1,), -1, dtype=torch.int64, device=labels.device)
-        position[torch.tensor(ids, device=labels.device)] = torch.arange(len(ids), device=labels.device)
-        positions = position[labels]
+        position = torch.full((ids[-1] + 1,), -1, dtype=torch.int64)
+        position[torch.tensor(ids)] = torch.arange(len(ids))
+        positions = position[labels.cpu()]
         seen = positions.unique().tolist()
         with torch.no_grad():
-            if len(seen) == len(ids):
+            if len(ids) == 2:
+                prototypes = np.zeros((2, 1))  # there is one way to split two classes, wherever they are
+            elif len(seen) == len(ids):
                 prototypes = class_means(features, positions, seen)
             else:
                 assert inducing is not None
@@ -76,5 +79,7 @@ class ClientTree:
 
     def points(self, features: Tensor, inducing: Tensor | None) -> ClientPoints:
         """The client's points on the unit sphere, differentiable in the features and inducing inputs."""
-        own = None if inducing is None else unit_sphere(inducing[self.classes])
-        return ClientPoints(unit_sphere(features), self.labels, own)
+        if inducing is None:
+            return ClientPoints(unit_sphere(features), self.labels)
+        classes = torch.tensor(self.classes).to(inducing.device, non_blocking=True)
+        return ClientPoints(unit_sphere(features), self.labels, unit_sphere(inducing.index_select(0, classes)))

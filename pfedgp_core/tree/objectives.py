@@ -84,6 +84,7 @@ def _predictive(
 ) -> Sequence[Tensor]:
     """Losses of the held-out points of every node that has some, [T] each."""
     problems, streams = [], []
+    variant = variant.for_tree(tree, points, counters)
     for node in tree.nodes:
         node_stream = stream.child(node.index)
         problem = variant.training_problem(node, points, node_stream, counters)
@@ -120,6 +121,7 @@ def _marginal(
     points: ClientPoints, tree: Tree, variant: Variant, settings: Settings, stream: Stream, counters: Counter[str]
 ) -> Sequence[Tensor]:
     """Every node's share of -log p(y | omega) for each of its points, [n] each; all alike within a node."""
+    variant = variant.for_tree(tree, points, counters)
     gps = [variant.conditioned(node, points, counters).gp for node in tree.nodes]
     streams = [stream.child(node.index) for node in tree.nodes]
     omegas = sample_nodes(gps, streams, settings.gp.train_chains, settings.gp.sweeps, counters)

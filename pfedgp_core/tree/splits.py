@@ -39,12 +39,13 @@ class Tree:
 
 def class_means(features: Tensor, labels: Tensor, classes: Sequence[int]) -> np.ndarray:
     """Prototypes: the mean feature vector of every class, float64 [k, d]."""
-    position = torch.full((int(max(classes)) + 1,), -1, dtype=torch.int64, device=labels.device)
-    position[torch.tensor(classes, device=labels.device)] = torch.arange(len(classes), device=labels.device)
+    position = torch.full((int(max(classes)) + 1,), -1, dtype=torch.int64)
+    position[torch.tensor(classes)] = torch.arange(len(classes))
     sums = torch.zeros(len(classes), features.shape[1], dtype=torch.float64, device=features.device)
-    rows = position[labels]
-    sums.index_add_(0, rows, features.double())
-    return (sums / torch.bincount(rows, minlength=len(classes))[:, None]).cpu().numpy()
+    rows = position[labels.cpu()]
+    sums.index_add_(0, rows.to(features.device, non_blocking=True), features.double())
+    means: np.ndarray = (sums.cpu() / torch.bincount(rows, minlength=len(classes))[:, None]).numpy()
+    return means
 
 
 def build_tree(prototypes: np.ndarray, classes: Sequence[int], rng: np.random.Generator) -> Tree:

@@ -18,8 +18,10 @@ stand in for data, also under ip-compute.
 
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
+from typing import Protocol, Self
 
 import torch
 from torch import Tensor
@@ -30,7 +32,7 @@ from pfedgp_core.gp.full import FullGP
 from pfedgp_core.kernels.base import Kernel
 from pfedgp_core.numerics.streams import Stream
 
-__all__ = ["ClientPoints", "NodeGP", "NodeProblem", "Sides", "Variant", "rows_of", "side_labels"]
+__all__ = ["ClientPoints", "NodeGP", "NodeProblem", "Sides", "SidesOfTree", "Variant", "rows_of", "side_labels"]
 
 
 class Sides(Protocol):
@@ -45,6 +47,18 @@ class Sides(Protocol):
         """Classes on the right, y = 0."""
 
 
+class SidesOfTree(Protocol):
+    """The nodes of a tree in pre-order, and the classes that it tells apart."""
+
+    @property
+    def classes(self) -> tuple[int, ...]:
+        """Positions 0..k-1."""
+
+    @property
+    def nodes(self) -> Sequence[Sides]:
+        """A parent before its children."""
+
+
 @dataclass(frozen=True)
 class ClientPoints:
     """All points of one client's tree, on the unit sphere.
@@ -53,7 +67,7 @@ class ClientPoints:
     ----------
     features : Tensor [N, d]
     labels : Tensor [N]
-        Positions in the tree's classes.
+        Positions in the tree's classes, on the CPU: which points go where is decided on the host.
     inducing : Tensor [k, M, d] or None
         Inducing inputs of the tree's classes.
     """
@@ -61,6 +75,20 @@ class ClientPoints:
     features: Tensor
     labels: Tensor
     inducing: Tensor | None = None
+
+    @cached_property
+    def present(self) -> frozenset[int]:
+        """Classes that have points."""
+        return frozenset(self.labels.unique().tolist())
+
+    def rows(self, classes: tuple[int, ...]) -> Tensor:
+        """Rows of the points of some classes, ascending, on the device of the features."""
+        return rows_of(self.labels, classes).to(self.features.device, non_blocking=True)
+
+    def inducing_of(self, classes: Sequence[int]) -> Tensor:
+        """Inducing inputs of some classes, in that order, [len(classes), M, d]."""
+        assert self.inducing is not None
+        return self.inducing.index_select(0, torch.tensor(classes).to(self.inducing.device, non_blocking=True))
 
 
 @dataclass(frozen=True)
@@ -106,6 +134,10 @@ class Variant(ABC):
 
     def __init__(self, kernel: Kernel, settings: Settings) -> None:
         self.kernel, self.settings = kernel, settings
+
+    def for_tree(self, tree: SidesOfTree, points: ClientPoints, counters: Counter[str]) -> Self:
+        """The variant with what the nodes of one tree share; by default they share nothing."""
+        return self
 
     @abstractmethod
     def training_problem(

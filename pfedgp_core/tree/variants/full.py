@@ -8,7 +8,7 @@ from torch import Tensor
 from pfedgp_core.gp.fitc import FITC
 from pfedgp_core.gp.full import FullGP
 from pfedgp_core.numerics.streams import Stream
-from pfedgp_core.tree.variants.base import ClientPoints, NodeGP, NodeProblem, Sides, Variant, rows_of, side_labels
+from pfedgp_core.tree.variants.base import ClientPoints, NodeGP, NodeProblem, Sides, Variant, side_labels
 
 __all__ = ["Full"]
 
@@ -20,7 +20,7 @@ class Full(Variant):
         self, node: Sides, points: ClientPoints, stream: Stream, counters: Counter[str]
     ) -> NodeProblem | None:
         """See ``Variant``."""
-        left, right = (rows_of(points.labels, side) for side in (node.left, node.right))
+        left, right = (points.rows(side) for side in (node.left, node.right))
         keep_left, out_left = _hold_out(left, self.settings.gp.holdout, stream)
         keep_right, out_right = _hold_out(right, self.settings.gp.holdout, stream)
         if not len(keep_left) or not len(keep_right) or not len(out_left) + len(out_right):
@@ -65,11 +65,11 @@ class Full(Variant):
 
 def _with_stand_ins(points: ClientPoints, side: tuple[int, ...]) -> Tensor:
     """Points of a side; a class without any is represented by its inducing inputs."""
-    rows = rows_of(points.labels, side)
-    missing = sorted(set(side) - set(points.labels[rows].unique().tolist()))
+    own = points.features[points.rows(side)]
+    missing = sorted(set(side) - points.present)
     if not missing or points.inducing is None:
-        return points.features[rows]
-    return torch.cat([points.features[rows], points.inducing[missing].flatten(0, 1)])
+        return own
+    return torch.cat([own, points.inducing_of(missing).flatten(0, 1)])
 
 
 def _hold_out(rows: Tensor, share: float, stream: Stream) -> tuple[Tensor, Tensor]:

@@ -7,11 +7,12 @@ from torch import Tensor
 from pfedgp_core.gp.fitc import FITC
 from pfedgp_core.tree.variants.base import ClientPoints, Sides
 from pfedgp_core.tree.variants.full import Full
+from pfedgp_core.tree.variants.inducing import InducingVariant
 
 __all__ = ["IPCompute"]
 
 
-class IPCompute(Full):
+class IPCompute(InducingVariant, Full):
     """As ``full``, with the FITC prior through the inducing inputs of the node's classes."""
 
     def node_gp(
@@ -24,6 +25,9 @@ class IPCompute(Full):
         targets: Tensor | None = None,
     ) -> FITC:
         """See ``Full``."""
-        assert points.inducing is not None
-        inducing, gp = points.inducing[[*node.left, *node.right]].flatten(0, 1), self.settings.gp
-        return FITC(self.kernel, inputs, labels, inducing, gp.jitter, counters, gp.solver, targets)
+        gp, classes = self.settings.gp, [*node.left, *node.right]
+        # A saved classifier holds weights of its inducing inputs in this order, unless it has fewer points than those.
+        inducing, block = points.inducing_of(classes).flatten(0, 1), None
+        if self.shared is not None and (targets is not None or len(inputs) < len(inducing)):
+            inducing, _, block = self.shared.of(node)
+        return FITC(self.kernel, inputs, labels, inducing, gp.jitter, counters, gp.solver, targets, block)

@@ -6,42 +6,58 @@ import torch
 from torch import Tensor
 
 from pfedgp_core.gp.class_ratio import log_class_ratio
+from pfedgp_core.gp.full import FullGP
 from pfedgp_core.numerics.streams import Stream
-from pfedgp_core.tree.variants.base import ClientPoints, NodeGP, NodeProblem, Sides, Variant, rows_of, side_labels
+from pfedgp_core.tree.variants.base import ClientPoints, NodeGP, NodeProblem, Sides, side_labels
+from pfedgp_core.tree.variants.inducing import InducingVariant
 
 __all__ = ["IPData"]
 
 
-class IPData(Variant):
+class IPData(InducingVariant):
     """Conditioned on inducing inputs, at prediction on the client's data too, with the class ratio of eq. (10)."""
 
     def training_problem(
         self, node: Sides, points: ClientPoints, stream: Stream, counters: Counter[str]
     ) -> NodeProblem | None:
         """See ``Variant``."""
-        left, right = (rows_of(points.labels, side) for side in (node.left, node.right))
+        left, right = (points.rows(side) for side in (node.left, node.right))
         if not len(left) + len(right):
             return None
-        known = self._node_gp(node, points, None, counters)
+        gp, on_left = self._inducing_gp(node, points, stream, counters)
+        ratio = log_class_ratio(len(left), len(right), on_left, len(gp.inputs) - on_left)
         targets = points.features[torch.cat([left, right])]
-        return NodeProblem(known, targets, side_labels(len(left), len(right), targets))
+        return NodeProblem(NodeGP(gp, ratio), targets, side_labels(len(left), len(right), targets))
 
     def conditioned(self, node: Sides, points: ClientPoints, counters: Counter[str]) -> NodeGP:
         """See ``Variant``."""
-        return self._node_gp(node, points, points.features if self.settings.personal_data else None, counters)
-
-    def _node_gp(self, node: Sides, points: ClientPoints, data: Tensor | None, counters: Counter[str]) -> NodeGP:
-        """Conditioned on the inducing inputs, stacked under `data` [N, d] if given."""
-        assert points.inducing is not None
         parts: list[Tensor] = []
-        counts, seen = [], []
+        counts: list[int] = []
+        # A saved classifier holds draws of omega in this order of the points.
         for side in (node.left, node.right):
-            rows = rows_of(points.labels, side)
-            inducing = points.inducing[list(side)].flatten(0, 1)
-            part = inducing if data is None else torch.cat([data[rows], inducing])
-            parts.append(part)
+            rows, inducing = points.rows(side), points.inducing_of(side).flatten(0, 1)
+            parts.append(torch.cat([points.features[rows], inducing]) if self.settings.personal_data else inducing)
             counts.append(len(rows))
-            seen.append(len(part))
+        left, right = map(len, parts)
         inputs = torch.cat(parts)
-        gp = self.full_gp(inputs, side_labels(seen[0], seen[1], inputs), counters)
-        return NodeGP(gp, log_class_ratio(counts[0], counts[1], seen[0], seen[1]))
+        gp = self.full_gp(inputs, side_labels(left, right, inputs), counters)
+        return NodeGP(gp, log_class_ratio(counts[0], counts[1], left, right))
+
+    def _inducing_gp(
+        self, node: Sides, points: ClientPoints, stream: Stream, counters: Counter[str]
+    ) -> tuple[FullGP, int]:
+        """The GP on a node's inducing inputs, as many of each class as of any other, and the number on its left."""
+        assert points.inducing is not None
+        gp, most, M = self.settings.gp, self.settings.inducing_per_node, points.inducing.shape[1]
+        classes = [*node.left, *node.right]
+        per_class = min(M, max(1, most // len(classes))) if most else M
+        on_left = len(node.left) * per_class
+        if self.shared is not None and per_class == M:
+            inputs, labels, block = self.shared.of(node)
+            return FullGP(self.kernel, inputs, labels, gp.jitter, counters, gp.solver, block), on_left
+        inducing = points.inducing_of(classes)
+        if per_class < M:
+            drawn = stream.normal(len(classes), M).argsort(1)[:, :per_class]
+            inducing = inducing.gather(1, drawn[..., None].expand(-1, -1, inducing.shape[2]))
+        labels = side_labels(on_left, (len(classes) * per_class) - on_left, inducing)
+        return self.full_gp(inducing.flatten(0, 1), labels, counters), on_left
