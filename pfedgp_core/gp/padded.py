@@ -48,7 +48,7 @@ class PaddedGPs(gibbs.LatentModel):
 
     def __init__(self, gps: Sequence[FullGP | FITC], counters: Counter[str]) -> None:
         self.gps, self.counters, self.iterative = gps, counters, gps[0].iterative
-        self.sizes = [len(gp.kappa) for gp in gps]
+        self.sizes = [gp.kappa.shape[0] for gp in gps]
         self.inputs = pad_sequence([gp.inputs for gp in gps], batch_first=True)
         self.kappa = pad_sequence([gp.kappa for gp in gps], batch_first=True)
         sizes = torch.tensor(self.sizes).to(self.kappa.device, non_blocking=True)
@@ -88,12 +88,19 @@ class PaddedGPs(gibbs.LatentModel):
             return self._node.draw_latents(self._prior_factor, omega, self.kappa, stream)
         return dense.draw_latents(self.gram.detach(), self._prior_factor, omega, self.kappa, stream)
 
+    @cached_property
+    def _real_rows(self) -> Tensor:
+        """Positions of the points that are not padded, in [b n]."""
+        return self.real.flatten().nonzero()[:, 0]
+
     def draw_omega(self, f: Tensor, stream: Stream) -> Tensor:
         """omega ~ PG(1, f) at the points of the nodes, 0 at padded ones, [b, C, n]."""
-        real = self.real[:, None].expand_as(f)
-        if f.device.type != "cpu":  # to count the points would bring every sweep back to the host
-            return stream.polya_gamma(f) * real
-        return torch.zeros_like(f).masked_scatter_(real, stream.polya_gamma(f[real]))
+        if f.device.type != "cpu":  # to count the points would bring the device back to the host
+            return stream.polya_gamma(f) * self.real[:, None]
+        by_point = f.transpose(0, 1).flatten(1)  # [C, b n]
+        drawn = stream.polya_gamma(by_point.index_select(1, self._real_rows))
+        omega = torch.zeros_like(by_point).index_copy_(1, self._real_rows, drawn)
+        return omega.view(f.shape[1], f.shape[0], f.shape[2]).transpose(0, 1).contiguous()
 
     def sample_omega(self, chains: int, sweeps: int, stream: Stream) -> Tensor:
         """Posterior draws of omega, one a chain, [b, C, n]."""

@@ -88,7 +88,8 @@ def _update(
     if not training.learnable:
         result.status = "single-class"
         return result, first
-    optimiser = optimiser or SGD(state.parameters(), settings.learning_rate, settings.momentum, settings.weight_decay)
+    parameters = list(state.parameters())
+    optimiser = optimiser or SGD(parameters, settings.learning_rate, settings.momentum, settings.weight_decay)
     state.train()
     for epoch in range(settings.local_epochs):
         optimiser.zero_grad()
@@ -102,7 +103,7 @@ def _update(
         first = loss.detach() if epoch == 0 else first
         with timer.phase("network"):
             passed.backward()
-            norm = nn.utils.clip_grad_norm_(state.parameters(), settings.clip_norm)
+            norm = nn.utils.clip_grad_norm_(parameters, settings.clip_norm)
             if holds(torch.isfinite(norm) & torch.isfinite(loss)):
                 optimiser.step()
                 result.steps += 1
@@ -111,6 +112,6 @@ def _update(
     result.seconds = dict(timer.seconds)
     if not result.steps:
         result.status = "no-step"
-    if not holds(torch.stack([torch.isfinite(p).all() for p in state.parameters()]).all()):
+    if not holds(torch.stack([p.detach().sum() for p in parameters]).isfinite().all()):
         raise NonFiniteError("The updated weights are not finite: lower the learning rate.")
     return result, first

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -77,13 +78,22 @@ class ClientPoints:
     inducing: Tensor | None = None
 
     @cached_property
+    def _class_rows(self) -> dict[int, np.ndarray]:
+        labels = self.labels.numpy()
+        order = labels.argsort(kind="stable")
+        present, first = np.unique(labels[order], return_index=True)
+        return dict(zip(present.tolist(), np.split(order, first[1:]), strict=True)) if len(order) else {}
+
+    @property
     def present(self) -> frozenset[int]:
         """Classes that have points."""
-        return frozenset(self.labels.unique().tolist())
+        return frozenset(self._class_rows)
 
     def rows(self, classes: tuple[int, ...]) -> Tensor:
         """Rows of the points of some classes, ascending, on the device of the features."""
-        return rows_of(self.labels, classes).to(self.features.device, non_blocking=True)
+        parts = [self._class_rows[c] for c in classes if c in self._class_rows]
+        rows = np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
+        return torch.from_numpy(rows).to(self.features.device, non_blocking=True)
 
     def inducing_of(self, classes: Sequence[int]) -> Tensor:
         """Inducing inputs of some classes, in that order, [len(classes), M, d]."""
