@@ -60,6 +60,17 @@ def test_a_fault_in_the_last_part_leaves_what_was_there(
     assert not list(here.glob(".*"))
 
 
+@pytest.fixture
+def handlers() -> Iterator[None]:
+    """The handlers of this process, which a command that was stopped leaves ignored."""
+    former = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    for number, handler in former.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("handlers")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_stop_leaves_what_was_there(
     number: int, code: int, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
