@@ -121,6 +121,11 @@ VERBS = {
         "answer requests for predictions of a site's classifier over HTTP, on this machine",
         "pfedgp serve --site sites/ward-3",
     ),
+    "bundle": Verb(
+        "pfedgp.commands.bundle",
+        "put a trained model into one signed file, for sites that onboard themselves without a server",
+        "pfedgp bundle out/my-run/best --key release-key --out my-run.bundle",
+    ),
     "certify": Verb(
         "pfedgp.commands.certify",
         "bound the error of a site's classifier, with a stated probability",

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pfedgp.bundles.download import is_bundle
 from pfedgp.options import add_allow_network
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.names import NAME_LIMIT, name_fault
@@ -18,7 +19,14 @@ __all__ = ["add_arguments", "main"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    parser.add_argument("--model", type=Path, metavar="FOLDER", help="trained model: the folder best or final of a run")
+    parser.add_argument(
+        "--model",
+        metavar="MODEL",
+        help="trained model: the folder best or final of a run; or with --key a bundle, as a file or https://...",
+    )
+    parser.add_argument(
+        "--key", type=Path, metavar="FILE", help="public key of the one who signed the bundle, Ed25519 in PEM"
+    )
     parser.add_argument(
         "--data",
         type=Path,
@@ -53,10 +61,14 @@ def main(args: argparse.Namespace) -> int:
 
     torch.set_num_threads(1)  # small matrices are several times slower on more
     from client.onboard import Onboarding
-    from pfedgp.run_model import read_model
+    from pfedgp.run_model import read_bundle, read_model
 
     began = time.perf_counter()
-    model, chosen = (None, True) if args.model is None else read_model(args.model, args.allow_network)
+    model, chosen = None, True
+    if args.key is not None:
+        model, chosen = read_bundle(args.model, args.key, args.allow_network)
+    elif args.model is not None:
+        model, chosen = read_model(Path(args.model), args.allow_network)
     onboarding = Onboarding(out, args.name, args.resize, args.label_column, tuple(args.allow_network))
     paths = [path.expanduser() for path in ([args.data] if args.data else []) + args.add]
     if args.refresh:
@@ -73,6 +85,10 @@ def main(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace, out: Path) -> None:
     if args.name is not None and (fault := name_fault(args.name, NAME_LIMIT)):
         raise ConfigError(f"--name {args.name!r} is not a name, as it {fault}: give printable text.")
+    if args.key is not None and args.model is None:
+        raise ConfigError("--key verifies a bundle: give its file or address with --model.")
+    if args.key is None and args.model is not None and is_bundle(args.model):
+        raise ConfigError(f"{args.model} is a bundle: give the public key of the one who signed it with --key.")
     if args.data is None and args.refresh:
         raise ConfigError("--refresh makes a site again from all its data: give them with --data.")
     if args.data is None and not args.add:

@@ -5,12 +5,20 @@ from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from pfedgp_core.files.pem import plain_certificate, plain_key, plain_text
 from pfedgp_core.files.regular import MalformedError, decoding, read_regular
 
-__all__ = ["kind_of_key", "read_certificate", "read_private_key", "read_public_key", "read_site_key"]
+__all__ = [
+    "kind_of_key",
+    "read_certificate",
+    "read_private_key",
+    "read_public_key",
+    "read_signing_key",
+    "read_site_key",
+    "read_verifying_key",
+]
 
 LARGEST = 1024 * 1024  # bytes
 _FOREIGN = (  # how a file begins, and what it is
@@ -96,6 +104,29 @@ def read_public_key(path: Path) -> ec.EllipticCurvePublicKey:
         key = serialization.load_ssh_public_key(content.lstrip())
         if not isinstance(key, ec.EllipticCurvePublicKey) or not key.curve.name.startswith("secp"):
             raise MalformedError(f"it is of the kind {kind_of_key(key)}, and not on a NIST curve")
+        return key
+
+
+def read_signing_key(path: Path) -> ed25519.Ed25519PrivateKey:
+    """The private key that signs bundles: Ed25519 in PEM, without a passphrase. Raises as `read_site_key`."""
+    key = read_private_key(path)
+    with decoding(path):
+        if not isinstance(key, ed25519.Ed25519PrivateKey):
+            raise MalformedError(f"it is of the kind {kind_of_key(key)}, and not Ed25519")
+        return key
+
+
+def read_verifying_key(path: Path) -> ed25519.Ed25519PublicKey:
+    """The public key of who signs bundles: Ed25519 in PEM. Raises as `read_site_key`."""
+    with decoding(path):
+        content = plain_text(read_regular(path, LARGEST))
+        if b"PRIVATE KEY" in content:
+            raise MalformedError("it is a private key, which belongs to the one who signs")
+        if b"-----BEGIN PUBLIC KEY" not in content:
+            raise MalformedError(_instead(content, "it holds no public key in PEM"))
+        key = serialization.load_pem_public_key(content)
+        if not isinstance(key, ed25519.Ed25519PublicKey):
+            raise MalformedError(f"it is of the kind {kind_of_key(key)}, and not Ed25519")
         return key
 
 

@@ -29,7 +29,7 @@ from pfedgp_core.files.tensors import read_tensors
 from server.run.files import explained, write_whole
 from server.run.json_text import to_json
 
-__all__ = ["MODEL_KEY", "holds_model", "load_model", "remove_model", "save_model"]
+__all__ = ["MODEL_FILE", "MODEL_KEY", "holds_model", "load_model", "remove_model", "save_model"]
 
 MODEL_KEY = "shared"
 MODEL_FILE, META_FILE = "model.safetensors", "meta.json"
