@@ -1,9 +1,11 @@
 """The server of a deployment: Flower's SuperLink and SuperExec, started so that a run survives a crash of either."""
 
 import os
+import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,7 @@ __all__ = ["run_server", "run_superexec"]
 
 START_TIMEOUT = 90.0
 PORT_PATIENCE = 5.0  # seconds
-FORMER_ENDS = 60.0  # seconds; the programs of a server that was killed end within two, on a loaded machine later
+FORMER_ENDS = 30.0  # seconds; the programs of a server that was killed end within two, on a loaded machine later
 MINUTE, DAY = 60.0, 86400.0
 
 
@@ -218,10 +220,17 @@ def _former(state: ServerState) -> list[int]:
 
 
 def _wait_for_the_end_of(pids: list[int], stopped: threading.Event) -> None:
+    """Wait for programs whose server was killed; one that holds on to its port is killed as well."""
     deadline = time.monotonic() + FORMER_ENDS
     if pids:
         _say("waiting for the end of the programs of the former server")
-    while any(is_alive(pid, "flower-") for pid in pids) and time.monotonic() < deadline:
+    while left := [pid for pid in pids if is_alive(pid, "flower-")]:
+        if time.monotonic() > deadline:
+            for pid in left:
+                _say(f"a program of the former server did not end (process {pid}) and is killed")
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            return
         if stopped.wait(0.2):
             return
 

@@ -205,6 +205,17 @@ def test_the_programs_of_a_server_that_was_killed_are_waited_for(
     assert superlink._former(server.state) == []
 
 
+def test_a_program_of_a_server_that_was_killed_which_does_not_end_is_killed(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(superlink, "FORMER_ENDS", 0.3)
+    deaf = [sys.executable, "-c", "import time; time.sleep(600)", "flower-superlink"]
+    with subprocess.Popen(deaf) as former:
+        server.state.write_server({"control_address": "127.0.0.1:1", "ca": "", "processes": {"superlink": former.pid}})
+        superlink._wait_for_the_end_of(superlink._former(server.state), threading.Event())
+        assert former.wait(30.0) == -signal.SIGKILL
+
+
 def test_a_stop_before_readiness_says_stopped_and_leaves_no_record(
     monkeypatch: pytest.MonkeyPatch, server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
