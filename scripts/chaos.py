@@ -4,9 +4,10 @@
     python scripts/chaos.py --kills 3 --seed 7   the same victims and pauses once more
 
 Server and sites run on this machine with TLS and registered keys. SIGKILL ends the server app, a worker, a whole site,
-the SuperLink or ``pfedgp server`` at a random moment of a run. The remedies are those of docs/deploy.md: a server or a
-site that is gone is started again, and a run that has ended is resumed. Runs follow each other until there were enough
-kills. Each ends with the models, the personal layers and the accuracy of a run that nothing happened to, to the bit.
+the SuperLink or ``pfedgp server`` at a random moment of a run; the first five kills have each once. The remedies are
+those of docs/deploy.md: a server or a site that is gone is started again, and a run that has ended is resumed. Runs
+follow each other until there were enough kills. Each ends with the models, the personal layers and the accuracy of a
+run that nothing happened to, to the bit.
 """
 
 import argparse
@@ -17,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,7 +31,7 @@ from tests.deploy.deployment import WARDS, Deployment, deployed
 from tests.deploy.program import Program, children
 from tests.waiting import wait_for
 
-__all__ = ["chaos", "main"]
+__all__ = ["VICTIMS", "chaos", "drawn", "main"]
 
 ROUNDS = 12
 OPTIONS = (
@@ -39,7 +40,8 @@ OPTIONS = (
     *("--set", "on-failure=stop", "--set", "round-timeout=60"),
 )
 VICTIMS = ("server app", "worker", "site", "superlink", "server")
-LONGEST_PAUSE = 8.0  # seconds of a run between a remedy and the next kill
+MOST_ROUNDS = 2  # of a run between a remedy and the next kill, and then so many seconds
+LONGEST_PAUSE = 8.0
 LOCKED = 150.0  # seconds in which a site that was killed is let in again
 REMEDIES = 40  # tries of a run to go on, before this is called a failure
 READY = "sites connect to port"
@@ -81,6 +83,8 @@ def chaos(deployment: Deployment, kills: int, seed: int, until: float = float("i
         A remedy does not help, or a bit differs; the text says which.
     """
     draw, done, began = random.Random(seed), Chaos(), time.monotonic()  # noqa: S311 (no secret)
+    victims = drawn(draw)
+    victim = next(victims)
     plain = deployment.start_run("plain", *OPTIONS)
     assert plain.ends(600.0) == 0, plain.text
     seconds = (time.monotonic() - began) / ROUNDS
@@ -88,18 +92,29 @@ def chaos(deployment: Deployment, kills: int, seed: int, until: float = float("i
         name = f"killed-{done.runs}"
         run = _Run(deployment, name, done)
         while not run.over():
-            pause, victim = draw.uniform(0.0, min(LONGEST_PAUSE, 4 * seconds)), draw.choice(VICTIMS)
             more = done.kills.total() < kills and time.monotonic() < until
-            if not run.goes_on_for(pause if more else LONGEST_RUN) or not more:
+            # By rounds first, or on a slow machine all kills would come before round 1.
+            rounds, pause = draw.randrange(MOST_ROUNDS + 1), draw.uniform(0.0, min(LONGEST_PAUSE, 2 * seconds))
+            goes_on = run.gains(rounds) and run.goes_on_for(pause) if more else run.goes_on_for(LONGEST_RUN)
+            if not goes_on or not more:
                 run.mend("")
                 continue
-            _kill(deployment, victim, draw)
+            if not _kill(deployment, victim, draw):
+                continue
             done.kills[victim] += 1
             print(f"{done.kills.total():3} {victim} killed after round {len(deployment.rounds(name))}", flush=True)
             run.mend(victim)
+            victim = next(victims)
         _same(deployment, name)
         done.runs += 1
     return done
+
+
+def drawn(draw: random.Random) -> Iterator[str]:
+    """Kinds of victims without end: each once, in random order, and then as they are drawn."""
+    yield from draw.sample(VICTIMS, len(VICTIMS))
+    while True:
+        yield draw.choice(VICTIMS)
 
 
 class _Run:
@@ -125,6 +140,15 @@ class _Run:
                 self._let_end()
                 return True
         return False
+
+    def gains(self, rounds: int) -> bool:
+        """Let it work for so many rounds, as far as it gets; False where it ended before."""
+        name, deadline = self._name, time.monotonic() + LONGEST_RUN
+        wanted = len(self._deployment.rounds(name)) + rounds
+        while len(self._deployment.rounds(name)) < wanted and time.monotonic() < deadline:
+            if not self.goes_on_for(0.2):
+                return False
+        return True
 
     def goes_on_for(self, seconds: float) -> bool:
         """Let it work for so long; False where it ended before."""
@@ -181,8 +205,8 @@ class _Run:
             self._program.process.wait()
 
 
-def _kill(deployment: Deployment, victim: str, draw: random.Random) -> None:
-    """Send SIGKILL; what is not there at the moment was killed before."""
+def _kill(deployment: Deployment, victim: str, draw: random.Random) -> bool:
+    """Send SIGKILL; False where no such process is there at the moment."""
     name, server = draw.choice(deployment.names), deployment.server
     assert server is not None
     site = deployment.sites[name]
@@ -195,12 +219,15 @@ def _kill(deployment: Deployment, victim: str, draw: random.Random) -> None:
     }
     # A file may name a process that has ended, whose number another program has now.
     ours = {server.pid, site.pid, *children(server.pid), *children(site.pid)}
+    killed = 0
     for pid in ours.intersection(found[victim]()):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    if victim in ("site", "server"):
+            killed += 1
+    if killed and victim in ("site", "server"):
         program: Program = site if victim == "site" else server
         program.process.wait(30.0)
+    return killed > 0
 
 
 def _server_app(deployment: Deployment) -> list[int]:

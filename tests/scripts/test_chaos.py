@@ -1,9 +1,17 @@
 """Random kills over a deployment, few of them: ``make chaos`` does thirty."""
 
+import random
+
 import pytest
 
 from scripts import chaos
 from tests.deploy.deployment import WARDS, deployed
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_first_kills_have_every_kind_of_victim(seed: int) -> None:
+    victims = chaos.drawn(random.Random(seed))
+    assert sorted(next(victims) for _ in chaos.VICTIMS) == sorted(chaos.VICTIMS)
 
 
 @pytest.mark.slow
