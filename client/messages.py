@@ -94,6 +94,7 @@ def read_request(message: Message) -> Request:
     )
 
 
+@functools.lru_cache(maxsize=4)  # every request of a run has the same
 def _settings(text: str) -> Settings:
     if len(text) > SETTINGS_LIMIT:
         raise DataError(

@@ -13,7 +13,7 @@ from client.own_site import OwnSite, Source, own_site
 from pfedgp_core.config import Settings
 from pfedgp_core.data.datasets import ClientData, TensorSplit
 from pfedgp_core.data.own.class_ids import map_classes
-from pfedgp_core.data.simulated import simulated_client, simulated_partition
+from pfedgp_core.data.simulated import simulated_client, simulated_partition, simulated_summary
 from pfedgp_core.data.spec import DataSpec, class_list
 from pfedgp_core.devices import choose_device
 from pfedgp_core.errors import ConfigError, DataError
@@ -30,10 +30,9 @@ CACHED_CLIENTS = 16
 
 @dataclass(frozen=True)
 class Site:
-    """A client's data, the hash of the partition it is a part of (empty for a site's own data), and where they are."""
+    """A client's data, and where they are."""
 
     data: ClientData
-    partition_hash: str
     device: torch.device
 
 
@@ -67,12 +66,12 @@ def load_site(settings: Settings, node_config: Mapping[str, Any], spec: DataSpec
                 "The server's request does not describe the federation's data: run the same pfedgp version on both "
                 "sides."
             )
-        return Site(own_site(Source.of(settings, node_config)).loaded().data(spec, device), "", device)
+        return Site(own_site(Source.of(settings, node_config)).loaded().data(spec, device), device)
     settings = with_own_root(settings, node_config)
     index = _partition_id(settings, node_config)
     data = _simulated(settings, index, device)
     name = str(node_config.get("client-name", data.name))
-    return Site(replace(data, name=name), simulated_partition(settings).hash, device)
+    return Site(replace(data, name=name), device)
 
 
 def greeting(settings: Settings, node_config: Mapping[str, Any], spec: DataSpec | None = None) -> Hello:
@@ -93,18 +92,19 @@ def greeting(settings: Settings, node_config: Mapping[str, Any], spec: DataSpec 
         own = own_site(Source.of(settings, node_config)).refresh()
         _warn_of_misfit(own, settings, spec)
         return _hello_of(own)
-    site = load_site(settings, node_config, spec)
-    data = site.data
+    choose_device(str(node_config.get("device", "auto")))
+    settings = with_own_root(settings, node_config)
+    data = simulated_summary(settings, _partition_id(settings, node_config))
     return Hello(
-        name=data.name,
+        name=str(node_config.get("client-name", data.name)),
         # Where there are no classes the labels are targets, which stay here.
-        classes=tuple(data.train.labels.unique().tolist()) if data.class_names else (),
-        class_names=tuple(data.class_names),
-        n_train=len(data.train.labels),
-        n_validation=len(data.validation.labels),
-        n_test=len(data.test.labels),
-        input_shape=tuple(data.train.inputs.shape[1:]),
-        partition_hash=site.partition_hash,
+        classes=data.classes,
+        class_names=data.class_names,
+        n_train=data.samples["train"],
+        n_validation=data.samples["validation"],
+        n_test=data.samples["test"],
+        input_shape=data.input_shape,
+        partition_hash=simulated_partition(settings).hash,
         versions=software_versions(),
         mean=data.mean,
         std=data.std,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pfedgp.local.resources import ENGINES, Resources
 from pfedgp_core.config import Settings
 from pfedgp_core.config_text import describe, parse_assignment
 from pfedgp_core.errors import ConfigError
@@ -13,11 +14,12 @@ from pfedgp_core.errors import ConfigError
 __all__ = [
     "add_allow_network",
     "add_assignments",
+    "add_resources",
     "add_settings",
     "check_simulation",
     "collect_settings",
+    "read_resources",
     "read_whole",
-    "read_workers",
     "run_folder",
 ]
 
@@ -63,6 +65,18 @@ def add_assignments(parser: argparse.ArgumentParser) -> None:
         dest="assignments",
         help="any setting, repeatable; see them all with: pfedgp settings",
     )
+
+
+def add_resources(parser: argparse.ArgumentParser, prefix: str = "") -> None:
+    """Declare the options for what a simulation runs on, which `read_resources` reads; `prefix` begins their help."""
+    engines = " or ".join(ENGINES)
+    for option, metavar, text in (
+        ("--workers", "N", "processes that train clients (default: one a core)"),
+        ("--gpus", "N", "GPUs that the workers share (default: 0, they compute on the CPU)"),
+        ("--engine", "NAME", f"what runs the clients: {engines}, which is Flower's own (default: {ENGINES[0]})"),
+        ("--cluster", "HOST:PORT", "engine ray: a Ray cluster of several machines"),
+    ):
+        parser.add_argument(option, metavar=metavar, help=prefix + text)
 
 
 def add_allow_network(parser: argparse.ArgumentParser) -> None:
@@ -148,10 +162,23 @@ def read_whole(text: str, option: str, high: int) -> int:
     return int(text)
 
 
-def read_workers(text: str | None) -> int | None:
-    """The number of worker processes that an option gives; ConfigError where it is none."""
+def read_resources(args: argparse.Namespace) -> Resources:
+    """What a simulation runs on, as the options of `add_resources` say.
+
+    Raises
+    ------
+    ConfigError
+        A number that is none, or whatever `Resources` refuses.
+    """
+    given = {name: getattr(args, name) for name in ("engine", "cluster") if getattr(args, name) is not None}
+    return Resources(_count("--workers", args.workers, 1), _count("--gpus", args.gpus, 0) or 0, **given)
+
+
+def _count(option: str, text: str | None, low: int) -> int | None:
+    """The whole number that an option gives; ConfigError where it is none."""
     if text is None:
         return None
-    if not text.isdecimal() or int(text) < 1:
-        raise ConfigError(f"--workers {text!r} is not a positive integer; give for example --workers 2.")
+    if not text.isdecimal() or int(text) < low:
+        kind = "a positive integer" if low else "0 or a positive integer"
+        raise ConfigError(f"{option} {text!r} is not {kind}; give for example {option} 2.")
     return int(text)

@@ -20,12 +20,18 @@ class Engine:
         exchange costs most of a second.
     patches_missing : tuple of str
         Patches of the engine that this run goes on without, because they do not fit what is installed; a sentence each.
+    steady : bool
+        Whether all nodes are there from the start to the end.
+    backend : str
+        What runs the clients of a simulation; empty in a deployment.
     """
 
     name: str
     window: int | None
     riding: bool
     patches_missing: tuple[str, ...] = ()
+    steady: bool = False
+    backend: str = ""
 
 
 DEPLOYMENT = Engine("deployment", window=None, riding=True)

@@ -166,7 +166,8 @@ class Federation:
     def train(self, t: int) -> None:
         """Round t: train the model, evaluate it where that is due, and record the results of both."""
         began = time.perf_counter()
-        wait_for_clients(self.roster, self.grid)
+        if not self.engine.steady or not self.roster.answering.settled:
+            wait_for_clients(self.roster, self.grid)
         riding = "validation" if self.recorder.pending is not None else ""
         best = self.progress.best.round if self.progress.best else 0
         following, training, former = self.exchanges.update(t, self.progress.model.vector, riding, best)

@@ -62,6 +62,8 @@ def serve(grid: Grid, context: Context, engine: Engine) -> None:
         "engine": engine.name,
         "patches_missing": list(engine.patches_missing),
     }
+    if engine.backend:
+        origin["backend"] = engine.backend
     grid = guarded(grid)
     if published:
         outputs.check()
@@ -98,7 +100,8 @@ def _go_on(
         outputs = outputs.or_else(former.outputs)
         outputs.check()
         sweep_partial(path)
-        again = {key: origin[key] for key in ("run_id", "versions", "engine", "patches_missing")}
+        known = ("run_id", "versions", "engine", "backend", "patches_missing")
+        again = {key: origin[key] for key in known if key in origin}
         resumed = [*former.origin.get("resumed", []), {"after_round": former.round, **again}]
         folder = RunFolder.reopen(path, former.settings, former.origin | outputs.to_origin() | {"resumed": resumed})
         _run(grid, former.settings, folder, outputs, engine, former.checkpoint)

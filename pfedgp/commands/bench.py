@@ -1,7 +1,8 @@
-"""``pfedgp bench``: the costs of a client's update and evaluation; with ``--deploy``, of a deployed round."""
+"""``pfedgp bench``: the costs of a client's update and evaluation; of a deployed or a simulated round."""
 
 import argparse
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ __all__ = ["add_arguments", "main"]
 
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 REPEATS, QUICK_REPEATS = 9, 3
-SITES, ROUNDS = (2, 5), 40
+SITES, ROUNDS, WORKERS = (2, 5), 40, 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,14 +42,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sites", nargs="+", type=int, metavar="N", help="with so many sites each (default: 2 and 5)"
     )
     deployed.add_argument("--rounds", type=int, metavar="N", help=f"rounds to measure (default: {ROUNDS}; stock: 8)")
+    simulated = parser.add_argument_group("simulated rounds")
+    simulated.add_argument(
+        "--simulate", action="store_true", help="measure rounds of whole simulations on this machine instead"
+    )
+    simulated.add_argument(
+        "--clients", nargs="+", type=int, metavar="N", help="with so many clients each (default: 20 to 5000)"
+    )
+    simulated.add_argument(
+        "--engines", nargs="+", metavar="NAME", help="only these: pool, ray, and flower, which is Flower's own FedAvg"
+    )
+    simulated.add_argument("--workers", type=int, metavar="N", help="processes that train clients (default: 2)")
 
 
 def main(args: argparse.Namespace) -> int:
     """Measure the selected cases; 0 once all are measured."""
+    if args.simulate:
+        return _simulations(args)
+    if args.clients is not None or args.engines is not None or args.workers is not None:
+        raise ConfigError("--clients, --engines and --workers belong to --simulate: give it too, or leave them out.")
     if args.deploy:
         return _deployments(args)
     if args.sites is not None or args.rounds is not None:
-        raise ConfigError("--sites and --rounds belong to --deploy: give it too, or leave them out.")
+        raise ConfigError(
+            "--sites and --rounds belong to --deploy, --rounds also to --simulate: give it too, or leave them out."
+        )
     cases = select(args.variant, args.classes, args.n, args.quick)
     repeats = args.repeats if args.repeats is not None else QUICK_REPEATS if args.quick else REPEATS
     if repeats < 1:
@@ -114,6 +132,48 @@ def _deployments(args: argparse.Namespace) -> int:
             if args.json is not None:
                 report.write(args.json, measured)  # after every case, so that a stopped benchmark is not lost
     print(deployment_report.footer(IDLE_SECONDS))
+    return 0
+
+
+def _simulations(args: argparse.Namespace) -> int:
+    """Measure simulations: each number of clients on each engine, shuffled, as often as --repeats says."""
+    if args.deploy or args.quick or args.variant or args.classes or args.n or args.sites is not None:
+        raise ConfigError(
+            "--simulate measures none of --deploy, --quick, --variant, --classes, --n and --sites: leave them out."
+        )
+    rounds = args.rounds if args.rounds is not None else ROUNDS
+    workers = args.workers if args.workers is not None else WORKERS
+    repeats = args.repeats if args.repeats is not None else 1
+    if rounds < 3 or workers < 1 or repeats < 1:
+        raise ConfigError("--simulate needs 3 rounds, 1 worker and 1 repeat at least.")
+    _check_json(args.json)
+    from pfedgp.benchmarking import report, simulation, simulation_report
+    from pfedgp.benchmarking.machine import describe_machine, load
+    from pfedgp.benchmarking.simulated_images import write_images
+
+    engines = args.engines or list(simulation.KINDS)
+    if unknown := set(engines) - set(simulation.KINDS):
+        raise ConfigError(f"--engines {min(unknown)!r} is not known; choose among: {', '.join(simulation.KINDS)}.")
+    sizes = args.clients or list(simulation.CLIENTS)
+    cases = [simulation.SimulatedCase(kind, n, rounds + 1, workers) for n in sizes for kind in engines]
+    for case in cases:
+        case.settings(Path(), args.seed)  # refuses numbers out of range
+    measured: dict[str, Any] = {"machine": describe_machine(), "seed": args.seed, "simulations": []}
+    with tempfile.TemporaryDirectory(prefix="pfedgp-bench-") as name:
+        images = Path(name) / "images.npz"
+        write_images(images, args.seed)
+        os.environ["XDG_CACHE_HOME"] = name  # takes the decoded images, and goes with them
+        print(simulation_report.header(), flush=True)
+        for repeat in range(repeats):
+            for case in simulation.shuffled(cases, args.seed + repeat):
+                result = simulation.measure(case, images, args.seed)
+                measured["simulations"].append(result)
+                measured["growth"] = simulation_report.growth(measured["simulations"])
+                measured["machine"]["load_at_end"] = load()
+                print(simulation_report.line(result), flush=True)
+                if args.json is not None:
+                    report.write(args.json, measured)  # after every case, so that a stopped benchmark is not lost
+    print(simulation_report.footer(measured["simulations"]))
     return 0
 
 

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from pfedgp.options import read_workers
+from pfedgp.options import add_resources, read_resources
 from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
 from server.run.claim import is_claimed
 from server.run.resume import Resumable, has_config
@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of the run, the one that holds config.toml; of a deployment's run its name or id will do",
     )
     parser.add_argument("--rounds", metavar="N", help="rounds to reach (default: those of the run); not fewer")
-    parser.add_argument("--workers", metavar="N", help="simulation: processes that train clients (default: one a core)")
+    add_resources(parser, "simulation: ")
     parser.add_argument("--state", metavar="FOLDER", help="deployment: the server's state folder")
     parser.add_argument("--control", metavar="HOST:PORT", help="deployment: the server's control address")
     parser.add_argument("--ca", metavar="FILE", help="deployment: the certificate that signed the server's")
@@ -35,8 +35,9 @@ def main(args: argparse.Namespace) -> int:
     if is_claimed(path):
         raise ArtefactError(f"The run in {path} still runs: wait for its end, or stop it first.")
     if former.engine == "deployment":
-        if args.workers is not None:
-            raise ConfigError("--workers belongs to simulations, and this run was deployed: leave it out.")
+        for name in ("workers", "gpus", "engine", "cluster"):
+            if getattr(args, name) is not None:
+                raise ConfigError(f"--{name} belongs to simulations, and this run was deployed: leave it out.")
         if not elsewhere:
             args.state = _state_of_its_server(path)
         return _deployed(path, args)
@@ -47,9 +48,9 @@ def main(args: argparse.Namespace) -> int:
 
     from pfedgp.local.simulation import run_simulation
 
-    workers = read_workers(args.workers)
+    resources = read_resources(args)
     try:
-        summary = run_simulation(former.settings, path, workers=workers, resume=True)
+        summary = run_simulation(former.settings, path, resources, resume=True)
     except ArtefactError as error:
         # The folder was fine before the run went on, so this is a failed run and no mistake in the command.
         raise RunFailedError(str(error)) from error

@@ -1,9 +1,16 @@
-"""``pfedgp simulate``: a whole federation on this machine. Everything is checked before a process is started."""
+"""``pfedgp simulate``: a whole federation, simulated. Everything is checked before a process is started."""
 
 import argparse
 from dataclasses import replace
 
-from pfedgp.options import add_settings, check_simulation, collect_settings, read_workers, run_folder
+from pfedgp.options import (
+    add_resources,
+    add_settings,
+    check_simulation,
+    collect_settings,
+    read_resources,
+    run_folder,
+)
 from pfedgp_core.errors import ArtefactError, RunFailedError
 from server.outputs import Outputs
 from server.run.settings import read_settings_file
@@ -17,12 +24,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FOLDER", help="the run's own folder (default: out/DATASET-VARIANT-TIME)")
     parser.add_argument("--tensorboard", metavar="FOLDER", help="also write the run for TensorBoard, in this folder")
     parser.add_argument("--prometheus", metavar="FILE", help="also keep the run's state in a Prometheus text file")
-    parser.add_argument("--workers", metavar="N", help="processes that train clients (default: one a core)")
+    add_resources(parser)
 
 
 def main(args: argparse.Namespace) -> int:
     """Run the simulation; 0 if it completed."""
-    workers = read_workers(args.workers)
+    resources = read_resources(args)
     flat = read_settings_file(args.config) if args.config else {}
     given = {key: getattr(args, key) for key in ("out", "tensorboard", "prometheus") if getattr(args, key) is not None}
     outputs = replace(Outputs.take(flat), **given)
@@ -34,7 +41,7 @@ def main(args: argparse.Namespace) -> int:
     from pfedgp.local.simulation import run_simulation
 
     try:
-        summary = run_simulation(settings, folder, workers=workers, outputs=outputs)
+        summary = run_simulation(settings, folder, resources, outputs=outputs)
     except ArtefactError as error:
         # The folder was fine before the run, so this is a failed run and no mistake in the command.
         raise RunFailedError(str(error)) from error

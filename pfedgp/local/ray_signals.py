@@ -22,7 +22,7 @@ class RaySignals(Patch):
     """
 
     name: ClassVar = "ray-signals"
-    purpose: ClassVar = "Ctrl-C and SIGTERM end a simulation in order"
+    purpose: ClassVar = "Ctrl-C and SIGTERM end a simulation on Ray in order"
 
     def __init__(self, signals: StopSignals | None = None) -> None:
         self._signals = signals

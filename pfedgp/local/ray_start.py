@@ -57,7 +57,7 @@ class RayStart(Patch):
     """
 
     name: ClassVar = "ray-start"
-    purpose: ClassVar = "a simulation starts on a loaded machine, and in a folder that holds a client.py"
+    purpose: ClassVar = "a simulation on Ray starts on a loaded machine, and in a folder that holds a client.py"
 
     def missing(self) -> str:
         """What of Ray is gone."""

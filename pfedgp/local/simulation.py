@@ -1,66 +1,57 @@
-"""A simulated federation on this machine: the same two apps as in a deployment, on Flower's simulation engine (Ray)."""
+"""A simulated federation: the same two apps as in a deployment, on processes of this machine or on Flower's engine."""
 
-import io
-import logging
 import os
-import signal
-import threading
 import traceback
 import warnings
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pfedgp.local.ray_signals import RaySignals
-from pfedgp.local.ray_start import RayStart, socket_folder
+from pfedgp.local.resources import Resources
 from pfedgp.processes.flower import QUIET
 from pfedgp.processes.limits import allow_files
 from pfedgp.processes.proxies import direct
 from pfedgp.processes.signals import StopSignals, interrupted
 from pfedgp_core.config import Settings
-from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
+from pfedgp_core.errors import PFedGPError, RunFailedError
 from pfedgp_core.files.json_file import read_object
-from pfedgp_core.patch import lost_patches
 from pfedgp_core.words import counted
 
 if TYPE_CHECKING:
-    from flwr.serverapp import Grid
-
+    from pfedgp.local.pool.backend import PoolBackend
     from server.outputs import Outputs
 
 __all__ = ["failure", "run_simulation"]
 
-
-# Requests under way for each worker. The engine looks at every request for every node ten times a second, so hundreds
-# of requests to hundreds of nodes would keep a core busy with nothing else.
-WINDOW = 16
-SERVER_APP_ENDS = 45.0  # seconds that the server app may take to notice that its engine is gone
 GRACE = 60.0  # seconds after Ctrl-C or SIGTERM in which all ends, or is ended
-FILES, FILES_A_WORKER = 448, 64  # open at once: Ray's own processes, and those of each worker
+FILES, FILES_A_WORKER = 64, 4  # open at once on the pool
 
 
 def run_simulation(
     settings: Settings,
     out_dir: Path | str,
-    workers: int | None = None,
+    resources: Resources | None = None,
     outputs: "Outputs | None" = None,
     resume: bool = False,
+    watch: "Callable[[PoolBackend], object] | None" = None,
 ) -> dict[str, Any]:
-    """Run a whole federation on this machine.
+    """Run a whole federation.
 
     Parameters
     ----------
     settings : Settings
     out_dir : Path or str
         Folder of the artefacts; must not hold a run. ``clients.log`` in it takes the tracebacks of clients.
-    workers : int, optional
-        Processes that train clients, one core each (default: one a core of the machine).
+    resources : Resources, optional
+        What it runs on (default: the pool, with a worker a core); no number depends on it.
     outputs : Outputs, optional
         Where else the results go; its ``out`` is not used.
     resume : bool
         Go on with the run in `out_dir`; of `settings`, which are its own, the number of rounds may have grown.
+    watch : callable, optional
+        Gets the back end of the pool as soon as there is one.
 
     Returns
     -------
@@ -74,14 +65,7 @@ def run_simulation(
     KeyboardInterrupt
         Ctrl-C or SIGTERM came (see ``pfedgp.processes.signals``); the run can be resumed.
     """
-    workers = workers if workers is not None else os.cpu_count() or 1
-    if workers < 1:
-        raise ConfigError(f"workers = {workers} is too few: give at least 1.")
-    allow_files(FILES + FILES_A_WORKER * workers, f"A simulation with {counted(workers, 'worker')}")
-    engine = {"num_cpus": workers, "logging_level": "ERROR", "log_to_driver": False}
-    if folder := socket_folder():
-        print(f"The simulation engine keeps its files in {folder}, as the name of TMPDIR is too long.", flush=True)
-        engine["_temp_dir"] = folder
+    resources = resources or Resources()
     out = Path(out_dir).expanduser().absolute()
     client_log = out / "clients.log"
     apart = {"PFEDGP_CLIENT_LOG": str(client_log), "PFEDGP_KEPT": str(out / "kept")}  # what clients write
@@ -89,7 +73,7 @@ def run_simulation(
         warnings.simplefilter("ignore", FutureWarning)  # of Ray, about its own next version
         try:
             with interrupted(GRACE) as signals:
-                _simulate(settings, engine, _run_config(settings, out, outputs, resume), signals)
+                _simulate(settings, resources, _run_config(settings, out, outputs, resume), signals, watch)
         except PFedGPError as error:
             if client_log.exists():
                 raise type(error)(f"{error} The clients' own log is {client_log}.") from error
@@ -132,78 +116,26 @@ def _run_config(settings: Settings, out: Path, outputs: "Outputs | None", resume
 
 
 def _simulate(
-    settings: Settings, engine_options: dict[str, Any], run_config: dict[str, Any], signals: StopSignals
+    settings: Settings,
+    resources: Resources,
+    run_config: dict[str, Any],
+    signals: StopSignals,
+    watch: "Callable[[PoolBackend], object] | None",
 ) -> None:
-    print(f"Starting Flower's simulation engine for {settings.participants} clients ...", flush=True)
-    import flwr.simulation
-    from flwr.app import Context
-    from flwr.serverapp import Grid, ServerApp
+    share, clients = resources.share, counted(settings.participants, "client")
+    if resources.engine == "pool":
+        print(f"Starting {counted(share.workers, 'worker')} for {clients} ...", flush=True)
+        allow_files(FILES + FILES_A_WORKER * share.workers, f"A simulation with {counted(share.workers, 'worker')}")
+        from pfedgp.local.pool_engine import run_on_pool
+        from pfedgp.local.serving import Serving
 
-    import client.client_app
-    import server.server_app
-    from server.engine import Engine
+        run_on_pool(settings, share, Serving(run_config, signals), watch)
+        return
+    print(f"Starting Flower's simulation engine for {clients} ...", flush=True)
+    from pfedgp.local.ray_engine import run_on_ray
+    from pfedgp.local.serving import Serving
 
-    logging.getLogger("flwr").setLevel(logging.CRITICAL)  # what fails is named by the run's own log
-    engine_stopped = threading.Event()
-    farewell, threads = ExitStack(), list[threading.Thread]()
-    launcher = ServerApp()
-
-    # Flower's run_simulation gives the app an empty run config, so this one fills it in and calls the real one.
-    @launcher.main()
-    def main(grid: Grid, context: Context) -> None:
-        threads.append(threading.current_thread())
-        own_grid = _SimulationGrid(grid, engine_stopped, signals)
-        lost = tuple(lost_patches([RaySignals(), RayStart()]))
-        engine = Engine("simulation", WINDOW * engine_options["num_cpus"], riding=False, patches_missing=lost)
-        full = Context(context.run_id, context.node_id, context.node_config, context.state, dict(run_config))
-        try:
-            server.server_app.serve(own_grid, full, engine)  # type: ignore[arg-type]
-        finally:
-            # From here on Ray only prints that its actors have ended, as they were told to.
-            farewell.enter_context(redirect_stdout(io.StringIO()))
-
-    try:
-        with RaySignals(signals).applied(), RayStart().applied():
-            flwr.simulation.run_simulation(
-                launcher,
-                client.client_app.app,
-                num_supernodes=settings.participants,
-                backend_config={
-                    # Passed on to Ray's actors: one that dies is started again and its message tried once more, or
-                    # Flower would go on handing messages to it, which fail at once.
-                    "client_resources": {"num_cpus": 1, "num_gpus": 0.0, "max_restarts": -1, "max_task_retries": 1},
-                    "init_args": engine_options,
-                },
-            )
-    finally:
-        engine_stopped.set()
-        for thread in threads:  # where the engine failed, the server app notices that now, and leaves its summary
-            thread.join(SERVER_APP_ENDS)
-        farewell.close()
-
-
-class _SimulationGrid:
-    """A grid that ends the server app once the engine behind it is gone; without it the app would wait for clients.
-
-    Parameters
-    ----------
-    grid : Grid
-        Of the engine.
-    stopped : Event
-        Set when the engine has ended.
-    signals : StopSignals
-        Of this process: one that came ends the server app too, and is the reason that the run leaves behind.
-    """
-
-    def __init__(self, grid: "Grid", stopped: threading.Event, signals: StopSignals) -> None:
-        self._grid, self._stopped, self._signals = grid, stopped, signals
-
-    def __getattr__(self, name: str) -> Any:
-        if self._signals.came is not None:
-            raise RunFailedError(f"The run was stopped by {signal.Signals(self._signals.came).name}.")
-        if self._stopped.is_set():
-            raise RunFailedError("The simulation engine stopped during the run: its own message says why.")
-        return getattr(self._grid, name)
+    run_on_ray(settings, share, resources.cluster, Serving(run_config, signals), signals)
 
 
 @contextmanager

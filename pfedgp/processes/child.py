@@ -21,6 +21,7 @@ def start_child(
     stderr: IO[bytes] | int = subprocess.STDOUT,
     folder: Path | None = None,
     umask: int = -1,
+    files: Sequence[int] = (),
 ) -> "subprocess.Popen[bytes]":
     """Start a program without input that gets SIGTERM once the thread that starts it is gone.
 
@@ -37,6 +38,8 @@ def start_child(
         Its working folder.
     umask : int
         As of ``subprocess.Popen``; by default that of this process.
+    files : sequence of int
+        Descriptors that it inherits.
     """
     # Isolated and without site packages, the Python in between takes some hundredths of a second.
     between = (sys.executable, "-I", "-S", parent.__file__, str(os.getpid()), str(int(signal.SIGTERM)))
@@ -49,6 +52,7 @@ def start_child(
         stderr=stderr,
         start_new_session=True,
         umask=umask,
+        pass_fds=files,
     )
 
 

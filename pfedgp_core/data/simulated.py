@@ -1,6 +1,6 @@
 """The simulated federation that settings describe: a data set and its partition, loaded at most once per process."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -11,7 +11,7 @@ from pfedgp_core.data.partitions.base import Partition, Partitioner
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.registry import DATASETS, PARTITIONS, entry
 
-__all__ = ["simulated_client", "simulated_partition"]
+__all__ = ["ClientSummary", "simulated_client", "simulated_partition", "simulated_summary"]
 
 # A worker of the simulation engine serves many clients in turn; this many keep their tensors.
 CACHED_CLIENTS = 16
@@ -35,6 +35,49 @@ def simulated_partition(settings: Settings) -> Partition:
         return split(dataset.labels, len(dataset.class_names), settings)
     # Without classes there is one kind of sample, in which every client shares.
     return split(dataset.labels, 1, settings.replace(classes_per_client=1))
+
+
+@dataclass(frozen=True)
+class ClientSummary:
+    """What a simulated client presents itself with.
+
+    Attributes
+    ----------
+    name : str
+    classes : tuple of int
+        Class ids of its training data, ascending; empty in regression.
+    class_names : tuple of str
+        Of the federation.
+    samples : dict of str to int
+        By split.
+    input_shape : tuple of int
+    mean, std : tuple of float
+        That normalise its inputs.
+    """
+
+    name: str
+    classes: tuple[int, ...]
+    class_names: tuple[str, ...]
+    samples: dict[str, int]
+    input_shape: tuple[int, ...]
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+
+def simulated_summary(settings: Settings, index: int) -> ClientSummary:
+    """Return what client `index` has, without making its tensors; raises as `simulated_partition`."""
+    partition, dataset = simulated_partition(settings), _dataset(settings)
+    rows = {split: partition.indices[split][index] for split in dataset.splits()}
+    classes = np.unique(dataset.train.labels[rows["train"]]).tolist() if dataset.class_names else []
+    return ClientSummary(
+        partition.client_names[index],
+        tuple(map(int, classes)),
+        dataset.class_names,
+        {split: len(chosen) for split, chosen in rows.items()},
+        dataset.input_shape,
+        tuple(dataset.mean.tolist()),
+        tuple(dataset.std.tolist()),
+    )
 
 
 @lru_cache(maxsize=CACHED_CLIENTS)

@@ -32,6 +32,11 @@ class Answering:
         """Whether a client is asked for nothing until it answers a greeting."""
         return name in self._silent
 
+    @property
+    def settled(self) -> bool:
+        """Whether no client is to be greeted."""
+        return not self._silent and not self._stale
+
     def silent(self, name: str) -> None:
         """Ask a client for nothing more until it answers a greeting: it did not reply in time."""
         if name not in self._silent:

@@ -81,9 +81,10 @@ class Greetings:
             self._failed.pop(node, None)
             self.refused.pop(node, None)
 
-    def due(self, node: int) -> bool:
-        """Whether a node may be greeted now."""
-        return node not in self.waiting and time.monotonic() >= self._again.get(node, 0.0)
+    def due(self, nodes: Collection[int]) -> list[int]:
+        """Those of these nodes that may be greeted now."""
+        waiting, now = self.waiting, time.monotonic()
+        return [node for node in nodes if node not in waiting and now >= self._again.get(node, 0.0)]
 
     def send(self, grid: Grid, config: ConfigRecord, lifetimes: dict[int, float]) -> list[int]:
         """Greet nodes; returns those whose greeting the grid took.

@@ -218,17 +218,16 @@ class Roster:
         """Note who left; a client that comes back has to present itself."""
         left = self.connected - online
         self._greetings.forget(left)
+        by_node = self.by_node() if left else {}
         for node in left:
-            if client := self.by_node().get(node):
+            if client := by_node.get(node):
                 self.answering.left(client.name)
         self.connected = online
 
     def _to_greet(self) -> dict[int, float]:
         """Nodes to greet now, and how long each greeting lives."""
         by_node, lifetimes = self.by_node(), {}
-        for node in self.connected:
-            if not self._greetings.due(node):
-                continue
+        for node in self._greetings.due(self.connected):
             client = by_node.get(node)
             if client is None or node in self._greetings.refused:
                 lifetimes[node] = self.settings.wait_timeout

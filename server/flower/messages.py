@@ -4,7 +4,7 @@ import json
 import logging
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
@@ -108,9 +108,9 @@ class Poll:
         """Look often again."""
         self._wait = self.FIRST
 
-    def sleep(self, at_most: float) -> None:
-        """Wait, but not longer than `at_most` seconds."""
-        time.sleep(max(0.0, min(self._wait, at_most)))
+    def sleep(self, at_most: float, wait: Callable[[float], object] | None = None) -> None:
+        """Wait, but not longer than `at_most` seconds, nor than `wait` does, which is given the seconds."""
+        (wait or time.sleep)(max(0.0, min(self._wait, at_most)))
         self._wait = min(self.LAST, self._wait * self.GROWTH)
 
 
@@ -152,6 +152,7 @@ def exchange(
     pending: dict[str, int] = {}  # id of a request -> its node
     silence, silent_since = SILENCE, time.monotonic()
     poll = Poll()
+    wait = getattr(grid, "wait", None)  # some grids know when a reply arrives
     while waiting or pending:
         over = time.monotonic() >= deadline
         while not over and waiting and len(pending) < window:
@@ -171,7 +172,7 @@ def exchange(
             logger.info("still waiting for %s (%.0f s)", few(slow), time.monotonic() - silent_since)
             silence *= 2
         if pending and not (waiting and len(pending) < window):
-            poll.sleep(deadline - time.monotonic())
+            poll.sleep(deadline - time.monotonic(), wait)
 
 
 def _arrived(grid: Grid, message_ids: list[str], deadline: float) -> Iterator[Message]:

@@ -147,7 +147,8 @@ def long_tmpdir(folder: Path) -> None:
     long.mkdir()
     assert len(str(long)) >= 100
     with environment(TMPDIR=str(long)):
-        told = succeeds([*PROGRAM, "simulate", *SMALL, "--out", str(folder / "out")], folder)
+        succeeds([*PROGRAM, "simulate", *SMALL, "--out", str(folder / "pool")], folder)
+        told = succeeds([*PROGRAM, "simulate", "--engine", "ray", *SMALL, "--out", str(folder / "out")], folder)
         assert "as the name of TMPDIR is too long" in told
         succeeds([*PROGRAM, "deploy-local", "--sites", "1", "--rounds", "1", "--out", str(folder / "local")], folder)
 
@@ -155,7 +156,9 @@ def long_tmpdir(folder: Path) -> None:
 def late_node(folder: Path, seconds: float = 40.0) -> None:
     """A simulation whose engine registers later than Ray waits for it goes on."""
     code = LATE_NODE.format(seconds=seconds)
-    succeeds([sys.executable, "-P", "-c", code, "simulate", *SMALL, "--out", str(folder / "out")], folder)
+    succeeds(
+        [sys.executable, "-P", "-c", code, "simulate", "--engine", "ray", *SMALL, "--out", str(folder / "out")], folder
+    )
 
 
 def emoji_on_a_small_terminal(folder: Path) -> None:

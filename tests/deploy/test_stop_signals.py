@@ -247,10 +247,14 @@ def deploy(folder: Path) -> Program:
         ([signal.SIGINT, signal.SIGTERM], 130),
     ],
 )
-def test_a_simulation_ends_in_order(tmp_path: Path, numbers: list[signal.Signals], code: int) -> None:
-    with Program(tmp_path / "log", Host(), [*SIMULATE, "--out", str(tmp_path / "run")]) as program:
+@pytest.mark.parametrize(("engine", "first"), [("pool", "pool.nursery"), ("ray", "/raylet ")])
+def test_a_simulation_ends_in_order(
+    tmp_path: Path, engine: str, first: str, numbers: list[signal.Signals], code: int
+) -> None:
+    command = [*SIMULATE, "--engine", engine, "--out", str(tmp_path / "run")]
+    with Program(tmp_path / "log", Host(), command) as program:
         # Earlier, for some milliseconds, Ray has given SIGTERM its default action.
-        ended, below = stopped_in_round_1(program, numbers, first="/raylet ")
+        ended, below = stopped_in_round_1(program, numbers, first=first)
     assert ended == code, program.text[-2000:]
     assert program.text.endswith("\npfedgp: Stopped.\n")
     assert "received" not in program.text

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from pfedgp.local.resources import Resources
 from pfedgp_core.config import Settings
 from server.outputs import Outputs
 
@@ -14,11 +15,13 @@ class Runs(list[tuple[Settings, Path, int | None]]):
 
     outcome: Any = None
     outputs: Outputs | None = None
+    resources: Resources | None = None
 
     def run_simulation(
-        self, settings: Settings, out_dir: Path, workers: int | None = None, outputs: Outputs | None = None
+        self, settings: Settings, out_dir: Path, resources: Resources, outputs: Outputs | None = None
     ) -> dict[str, Any]:
-        self.append((settings, out_dir, workers))
+        self.append((settings, out_dir, resources.workers))
+        self.resources = resources
         self.outputs = outputs
         if isinstance(self.outcome, BaseException):
             raise self.outcome

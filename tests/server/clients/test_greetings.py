@@ -15,7 +15,7 @@ LIFE = 60.0
 
 def greeted(greetings: Greetings, grid: FakeGrid, nodes: int) -> list[int]:
     """Greet the first nodes that may be greeted, and return their positions."""
-    due = [node for node in sorted(grid.get_node_ids())[:nodes] if greetings.due(node)]
+    due = greetings.due(sorted(grid.get_node_ids())[:nodes])
     sent = greetings.send(grid, ConfigRecord({}), dict.fromkeys(due, LIFE))
     return [sorted(grid.get_node_ids()).index(node) for node in sent]
 
@@ -50,11 +50,11 @@ def test_a_node_whose_answers_fail_is_greeted_less_and_less_often(monkeypatch: p
     for _ in range(8):
         greetings.put_off_longer(7, "its reply was lost", 2.0)
         began = clock.now
-        while not greetings.due(7):
+        while not greetings.due([7]):
             clock.sleep(1.0)
         pauses.append(clock.now - began)
     assert pauses == [2, 4, 8, 16, 32, LONGEST_PAUSE, LONGEST_PAUSE, LONGEST_PAUSE]
     greetings.accept(7)
     greetings.put_off_longer(7, "its reply was lost", 2.0)
     clock.sleep(2.0)
-    assert greetings.due(7)
+    assert greetings.due([7])
