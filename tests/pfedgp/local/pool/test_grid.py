@@ -63,7 +63,7 @@ def test_every_node_has_its_own_context() -> None:
     nodes = grid.get_node_ids()
     assert [node.node_id for node in grid.get_nodes()] == nodes
     for _ in range(2):
-        replies = exchange(grid, [request(node=node) for node in nodes], 60.0, window=3)
+        replies = [*exchange(grid, [request(node=node) for node in nodes], 60.0, window=3)]
     assert {reply.metadata.src_node_id for reply in replies} == set(nodes)
     assert {reply.content.metric_records["seen"]["n"] for reply in replies} == {2}
     assert grid.run.run_id == 7
@@ -72,7 +72,7 @@ def test_every_node_has_its_own_context() -> None:
 def test_partitions_are_in_the_order_of_the_nodes() -> None:
     backend = Echo(workers=1)
     grid = started(backend)
-    exchange(grid, [request(node=node) for node in grid.get_node_ids()], 60.0)
+    assert len([*exchange(grid, [request(node=node) for node in grid.get_node_ids()], 60.0)]) == 4
     assert backend.asked == [0, 1, 2, 3]
 
 
@@ -142,7 +142,7 @@ def test_a_back_end_that_cannot_go_on_ends_the_run() -> None:
     backend = Echo()
     backend.raises = RunFailedError("no memory")
     with pytest.raises(RunFailedError, match="no memory"):
-        exchange(started(backend), [request()], 60.0)
+        next(iter(exchange(started(backend), [request()], 60.0)))
 
 
 def test_a_back_end_that_does_not_start_ends_the_run() -> None:
@@ -152,7 +152,7 @@ def test_a_back_end_that_does_not_start_ends_the_run() -> None:
     grid = PoolGrid(Echo(), 1, Run.create_empty(7))
     grid.start(never)
     with pytest.raises(RunFailedError, match="no such package"):
-        exchange(grid, [request()], 60.0)
+        next(iter(exchange(grid, [request()], 60.0)))
 
 
 @pytest.mark.parametrize("ends", [PoolEndedError(), None])
