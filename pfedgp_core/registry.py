@@ -1,15 +1,17 @@
-"""All names that settings can choose, and the code behind each: a new kernel or method is one file and one line here.
+"""All names that settings can choose, and the code behind each: a new kernel is one file and one line here.
+
+The methods stand in `pfedgp_core.registered_methods`.
 
 Imports neither torch nor what it names, so that settings, help texts and the command line know every choice at once.
 """
 
-import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import Field, dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from pfedgp_core.entries import DatasetEntry, Entry, MethodEntry, PartitionEntry, TaskEntry, VariantEntry
 from pfedgp_core.errors import ConfigError
-from pfedgp_core.setting import choices_text, setting
+from pfedgp_core.registered_methods import METHODS
+from pfedgp_core.setting import choices_text
 
 __all__ = [
     "DATASETS",
@@ -32,143 +34,6 @@ __all__ = [
     "is_import_path",
 ]
 
-
-@dataclass(frozen=True)
-class Entry:
-    """One choice.
-
-    Attributes
-    ----------
-    target : str
-        ``package.module:name`` of the class or function.
-    about : str
-        What it is, in a few words, for help texts.
-    """
-
-    target: str
-    about: str
-
-    def load(self) -> Any:
-        """Import what the entry names."""
-        module, _, name = self.target.partition(":")
-        return getattr(importlib.import_module(module), name)
-
-
-@dataclass(frozen=True)
-class MethodEntry(Entry):
-    """A federated method: see `pfedgp_core.methods.base.Method`.
-
-    Attributes
-    ----------
-    tasks : tuple of str
-        What it can learn.
-    settings : dict of str to Field
-        Its own settings; their keys are ``METHOD.KEY``.
-    gaussian : bool
-        Whether its clients predict with Gaussian processes; to other methods variant, kernel and ``gp.*`` say nothing.
-    """
-
-    tasks: tuple[str, ...] = ("classification",)
-    gaussian: bool = False
-    settings: dict[str, Field[Any]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class VariantEntry(Entry):
-    """A way in which a tree node becomes a GP, and all that others need to know of it.
-
-    Attributes
-    ----------
-    needs_inducing : bool
-        Whether the shared model holds inducing inputs for it. They can stand in for the data of a class too.
-    labelled_inducing : bool
-        Whether they are training points with labels, or with targets in regression. Training is then on them alone,
-        which leaves nothing to the marginal objective, and prediction can do without the client's own data.
-    no_certificate : str
-        Why a PAC-Bayes certificate of such a classifier would not be true; empty where the theorem covers it.
-    tasks : tuple of str
-        Names in `TASKS`.
-    """
-
-    needs_inducing: bool = False
-    labelled_inducing: bool = False
-    no_certificate: str = "nobody has shown that its theorem covers this variant"
-    tasks: tuple[str, ...] = ("classification",)
-
-
-@dataclass(frozen=True)
-class TaskEntry(Entry):
-    """What samples are labelled with.
-
-    Attributes
-    ----------
-    classes : bool
-        Whether labels are classes of the federation, or numbers.
-    """
-
-    classes: bool = True
-
-
-@dataclass(frozen=True)
-class DatasetEntry(Entry):
-    """A data set of simulations.
-
-    Attributes
-    ----------
-    task : str
-        What its labels are for, a name in `TASKS`.
-    files : bool
-        Whether it needs files, which the setting ``data-root`` can name.
-    """
-
-    task: str = "classification"
-    files: bool = False
-
-
-@dataclass(frozen=True)
-class PartitionEntry(Entry):
-    """A way to split a data set over simulated clients.
-
-    Attributes
-    ----------
-    summary : str
-        What a client gets, for a run's first lines; fields of the settings in braces are filled in.
-    """
-
-    summary: str = ""
-
-
-# Method classes: see `pfedgp_core.methods.base.Method`.
-METHODS: dict[str, MethodEntry] = {
-    "pfedgp": MethodEntry(
-        "pfedgp_core.methods.pfedgp:PFedGP",
-        "shared kernel network, personal Gaussian processes",
-        tasks=("classification", "regression"),
-        gaussian=True,
-    ),
-    "fedavg": MethodEntry("pfedgp_core.methods.fedavg:FedAvg", "one network with a softmax head for all"),
-    "fedper": MethodEntry(
-        "pfedgp_core.methods.fedper:FedPer",
-        "shared base, personal last layers",
-        settings={
-            "personal-layers": setting(
-                1,
-                "last layers of the network that stay with the client; the softmax head is the last",
-                low=0,
-                high=1000,
-            )
-        },
-    ),
-    "local": MethodEntry(
-        "pfedgp_core.methods.local:Local",
-        "the whole of pFedGP by each client alone",
-        gaussian=True,
-        settings={"epochs": setting(100, "passes over the client's data, once", low=1, high=1_000_000)},
-    ),
-    "local-network": MethodEntry(
-        "pfedgp_core.methods.local_network:LocalNetwork", "a network with a softmax head by each client alone"
-    ),
-}
 
 # Kernel classes: see `pfedgp_core.kernels.base.Kernel`.
 KERNELS: dict[str, Entry] = {

@@ -6,10 +6,16 @@ from typing import NamedTuple
 import torch
 
 from pfedgp.verification.compare import Verdict, compare, float32_tolerance
+from pfedgp.verification.coupling_topic import COUPLING_RULES
+from pfedgp.verification.floors_topic import FLOORS_RULES
 from pfedgp.verification.format import KINDS, Assert, Case, NotUnderstood
+from pfedgp.verification.hypernetwork_topic import HYPERNETWORK_RULES
 from pfedgp.verification.ipdata_topic import IPDATA_RULES
+from pfedgp.verification.laplace_topic import LAPLACE_RULES
 from pfedgp.verification.layered_topic import LAYERED_RULES
+from pfedgp.verification.meta_topic import META_RULES
 from pfedgp.verification.metrics_topic import METRICS_RULES
+from pfedgp.verification.moreau_topic import MOREAU_RULES, PROX_RULES
 from pfedgp.verification.node_topics import NODE_RULES
 from pfedgp.verification.pac_topic import PAC_RULES
 from pfedgp.verification.partition_topic import PARTITION_RULES
@@ -40,6 +46,13 @@ TOPICS: dict[str, Sequence[Rule]] = {
     "fedavg": LAYERED_RULES,
     "fedper": LAYERED_RULES,
     "lgfedavg": LAYERED_RULES,
+    "pfedme": MOREAU_RULES,
+    "pfedme_prox": PROX_RULES,
+    "peravg": META_RULES,
+    "fedu": COUPLING_RULES,
+    "fola": LAPLACE_RULES,
+    "pfedhn": HYPERNETWORK_RULES,
+    "floors": FLOORS_RULES,
     "metrics": METRICS_RULES,
 }
 

@@ -7,10 +7,10 @@ from torch import Tensor, nn
 
 from pfedgp_core.errors import NonFiniteError
 from pfedgp_core.learning.result import UpdateResult
-from pfedgp_core.learning.sgd import SGD
+from pfedgp_core.learning.sgd import Optimiser
 from pfedgp_core.numerics.streams import Stream
 
-__all__ = ["local_sgd", "mini_batches"]
+__all__ = ["end_of_steps", "local_sgd", "mini_batches", "take_step"]
 
 
 def mini_batches(count: int, size: int, steps: int, epochs: int, stream: Stream) -> Iterator[Tensor]:
@@ -46,7 +46,7 @@ def mini_batches(count: int, size: int, steps: int, epochs: int, stream: Stream)
 def local_sgd(
     parameters: Sequence[Tensor],
     losses: Iterable[Callable[[], Tensor]],
-    optimiser: SGD,
+    optimiser: Optimiser,
     clip_norm: float,
     result: UpdateResult,
 ) -> None:
@@ -60,7 +60,7 @@ def local_sgd(
         Those that the optimiser moves.
     losses : iterable of callable
         Each gives the loss of one mini-batch, 0-d, under the parameters at that moment.
-    optimiser : SGD
+    optimiser : Optimiser
     clip_norm : float
         Largest norm of a gradient; ``math.inf`` never clips.
     result : UpdateResult
@@ -73,16 +73,28 @@ def local_sgd(
     for loss_of in losses:
         optimiser.zero_grad()
         loss = loss_of()
-        if result.loss is None:
-            result.loss = loss.item()
         loss.backward()
-        norm = nn.utils.clip_grad_norm_(parameters, clip_norm)
-        if torch.isfinite(norm) and torch.isfinite(loss):
-            optimiser.step()
-            result.steps += 1
-        else:
-            result.counters["step_skipped"] += 1
-    if not result.steps:
-        result.status = "no-step"
+        result.gradients += 1
+        take_step(parameters, loss, optimiser, clip_norm, result)
+    end_of_steps(parameters, result)
+
+
+def take_step(
+    parameters: Sequence[Tensor], loss: Tensor, optimiser: Optimiser, clip_norm: float, result: UpdateResult
+) -> None:
+    """Clip the gradients that lie at the parameters and step, where they and the loss are finite; see `local_sgd`."""
+    if result.loss is None:
+        result.loss = loss.item()
+    norm = nn.utils.clip_grad_norm_(parameters, clip_norm)
+    if torch.isfinite(norm) and torch.isfinite(loss):
+        optimiser.step()
+        result.steps += 1
+    else:
+        result.counters["step_skipped"] += 1
+
+
+def end_of_steps(parameters: Sequence[Tensor], result: UpdateResult) -> None:
+    """Note whether any step was taken; NonFiniteError where the parameters are not finite."""
+    result.status = "ok" if result.steps else "no-step"
     if not all(torch.isfinite(p).all() for p in parameters):
         raise NonFiniteError("The updated weights are not finite: lower the learning rate.")

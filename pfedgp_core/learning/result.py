@@ -19,6 +19,8 @@ class UpdateResult:
         Loss of the first epoch, before any step.
     steps : int
         Optimiser steps taken.
+    gradients : int
+        Gradients computed: backward passes over a batch, or over all data for pFedGP.
     counters : Counter
         Recoverable events by name.
     seconds : dict
@@ -28,5 +30,6 @@ class UpdateResult:
     status: str = "ok"
     loss: float | None = None
     steps: int = 0
+    gradients: int = 0
     counters: Counter[str] = field(default_factory=Counter)
     seconds: dict[str, float] = field(default_factory=dict)

@@ -4,12 +4,23 @@ The first optimiser of torch that a process makes imports torch's compiler: more
 process that trains would pay for a few sums.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
-__all__ = ["SGD"]
+__all__ = ["SGD", "Optimiser"]
+
+
+class Optimiser(Protocol):
+    """What moves parameters by the gradients that lie at them."""
+
+    def zero_grad(self) -> None:
+        """Forget all gradients."""
+
+    def step(self) -> None:
+        """Move the parameters."""
 
 
 class SGD:
@@ -20,14 +31,21 @@ class SGD:
     parameters : iterable of Tensor
         Those without a gradient are left as they are.
     learning_rate, momentum, weight_decay : float
+    velocities : sequence of Tensor, optional
+        The momentum that former steps left for each parameter, which changes in place; zeros if left out.
     """
 
     def __init__(
-        self, parameters: Iterable[Tensor], learning_rate: float, momentum: float, weight_decay: float
+        self,
+        parameters: Iterable[Tensor],
+        learning_rate: float,
+        momentum: float,
+        weight_decay: float,
+        velocities: Sequence[Tensor] = (),
     ) -> None:
         self._parameters = list(parameters)
         self._learning_rate, self._momentum, self._weight_decay = learning_rate, momentum, weight_decay
-        self._velocities: dict[int, Tensor] = {}
+        self._velocities: dict[int, Tensor] = dict(enumerate(velocities))
 
     def zero_grad(self) -> None:
         """Forget all gradients."""

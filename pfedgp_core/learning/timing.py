@@ -5,7 +5,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["PhaseTimer"]
+from pfedgp_core.learning.result import UpdateResult
+
+__all__ = ["PhaseTimer", "network_time"]
 
 
 class PhaseTimer:
@@ -29,3 +31,12 @@ class PhaseTimer:
             yield
         finally:
             self.seconds[name] += self.clock() - start
+
+
+@contextmanager
+def network_time(result: UpdateResult) -> Iterator[None]:
+    """Add the seconds of the block to the phase ``network`` of a result."""
+    timer = PhaseTimer()
+    with timer.phase("network"):
+        yield
+    result.seconds["network"] = result.seconds.get("network", 0.0) + timer.seconds["network"]

@@ -58,7 +58,7 @@ class Update(NamedTuple):
 class Method(ABC):
     """A federated method under the settings of one run.
 
-    A new one is a file with a subclass and one line in `pfedgp_core.registry.METHODS`, or any class that
+    A new one is a file with a subclass and one entry in `pfedgp_core.registered_methods.METHODS`, or any class that
     ``--method package.module:Class`` names.
 
     Parameters
@@ -101,7 +101,16 @@ class Method(ABC):
 
     def option(self, key: str) -> Any:
         """The value of the method's own setting ``NAME.key``."""
-        return self.settings.own.get(f"{self.name}.{key}", self.options)
+        return self.option_of(self.settings, key)
+
+    @classmethod
+    def option_of(cls, settings: Settings, key: str) -> Any:
+        """The value of its setting ``NAME.key`` in some settings."""
+        return settings.own.get(f"{cls.name}.{key}", cls.options)
+
+    @classmethod  # noqa: B027 - most have nothing to check
+    def check_settings(cls, settings: Settings) -> None:
+        """Raise ConfigError where settings that are each in range do not go together for this method."""
 
     # At the client
 

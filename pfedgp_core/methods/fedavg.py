@@ -9,8 +9,3 @@ class FedAvg(LayeredMethod):
     """w_k = SGD(w; L_k) at each client, w = mean of w_k at the server. Nothing is personal."""
 
     name = "fedavg"
-
-    @property
-    def personal_layers(self) -> int:
-        """None."""
-        return 0

@@ -93,6 +93,8 @@ def find_method(settings: Settings) -> type[Method]:
             f"dp-noise > 0 does not go with method = {settings.method!r}, whose update is not one vector that can be "
             "clipped: set dp-noise = 0, or choose another method."
         )
+    with explained_method(settings.method, "check of settings"):
+        found.check_settings(settings)
     return found
 
 

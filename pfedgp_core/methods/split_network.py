@@ -4,7 +4,6 @@ FedAvg, FedPer and the network alone are this one update with another list of ow
 layers are the first ones.
 """
 
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 
@@ -17,14 +16,14 @@ from pfedgp_core.data.samples import TensorSplit
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.learning.local_sgd import local_sgd
 from pfedgp_core.learning.result import UpdateResult
-from pfedgp_core.learning.sgd import SGD
-from pfedgp_core.learning.timing import PhaseTimer
+from pfedgp_core.learning.sgd import SGD, Optimiser
+from pfedgp_core.learning.timing import network_time
 from pfedgp_core.methods.base import Update
 from pfedgp_core.model.flat import fill, flatten
 from pfedgp_core.model.softmax_network import layer_tensors
 from pfedgp_core.wire.names import OK, PERSONAL
 
-__all__ = ["SplitNetwork", "train_network"]
+__all__ = ["SplitNetwork", "batch_losses", "train_network", "trained_parameters"]
 
 
 class SplitNetwork:
@@ -101,7 +100,12 @@ class SplitNetwork:
         """
         self.load(received, own)
         result = UpdateResult()
-        train_network(self.network, data, batches, settings, result)
+        with network_time(result):
+            train_network(self.network, data, batches, settings, result)
+        return self.taken(result)
+
+    def taken(self, result: UpdateResult) -> Update:
+        """What the network holds after a training that `result` reports, as `update` returns it."""
         if result.status != OK:
             return Update(None, None, result)
         if not self.shared:
@@ -116,38 +120,44 @@ def train_network(
     batches: Iterable[Tensor],
     settings: Settings,
     result: UpdateResult,
-    clock: Callable[[], float] = time.perf_counter,
+    optimiser: Optimiser | None = None,
 ) -> None:
-    """SGD on the mean cross entropy of each mini-batch, by a fresh optimiser; the network is changed in place.
+    """SGD on the mean cross entropy of each mini-batch; the network is changed in place.
 
     Parameters
     ----------
     network : nn.Module
-        Maps inputs [N, ...] to logits [N, classes].
+        Maps inputs [N, ...] to logits [N, classes]. Parameters that require no gradient stay as they are.
     data : TensorSplit
     batches : iterable of int64 Tensor
         Row numbers, a batch a step.
     settings : Settings
         ``learning-rate``, ``momentum``, ``weight-decay`` and ``clip-norm``.
     result : UpdateResult
-        Gets loss, steps, counters and seconds.
-    clock : callable
+        Gets loss, steps, gradients and counters.
+    optimiser : Optimiser, optional
+        Of the network's parameters; a fresh SGD under the settings if left out.
 
     Raises
     ------
     NonFiniteError
         The weights are not finite afterwards.
     """
-    parameters = list(network.parameters())
-    optimiser = SGD(parameters, settings.learning_rate, settings.momentum, settings.weight_decay)
-    timer = PhaseTimer(clock)
+    parameters = trained_parameters(network)
+    if optimiser is None:
+        optimiser = SGD(parameters, settings.learning_rate, settings.momentum, settings.weight_decay)
     network.train()
-    with timer.phase("network"):
-        local_sgd(parameters, _losses(network, data, batches), optimiser, settings.clip_norm, result)
-    result.seconds = dict(timer.seconds)
+    local_sgd(parameters, batch_losses(network, data, batches), optimiser, settings.clip_norm, result)
 
 
-def _losses(network: nn.Module, data: TensorSplit, batches: Iterable[Tensor]) -> Iterator[Callable[[], Tensor]]:
+def trained_parameters(network: nn.Module) -> list[nn.Parameter]:
+    """The parameters that require a gradient."""
+    return [p for p in network.parameters() if p.requires_grad]
+
+
+def batch_losses(network: nn.Module, data: TensorSplit, batches: Iterable[Tensor]) -> Iterator[Callable[[], Tensor]]:
+    """For each batch of row numbers, its mean cross entropy under the network at the moment of the call."""
+
     def loss(rows: Tensor) -> Tensor:
         return nn.functional.cross_entropy(network(data.inputs[rows]), data.labels[rows])
 

@@ -39,6 +39,12 @@ class SoftmaxNetwork(nn.Module):
         logits: Tensor = self.head(torch.relu(self.features(inputs)))
         return logits
 
+    def hidden(self, inputs: Tensor) -> Tensor:
+        """What enters the head, without gradients. Shapes: [N, ...] -> [N, d]."""
+        self.eval()
+        with torch.no_grad():
+            return torch.cat([torch.relu(self.features(rows)) for rows in inputs.split(ROWS)])
+
     @classmethod
     def initial(cls, settings: Settings, input_shape: tuple[int, ...], classes: int) -> "SoftmaxNetwork":
         """The network before round 1, decided by ``settings.seed`` alone; its features are those of pFedGP's start."""

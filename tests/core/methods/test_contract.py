@@ -20,7 +20,17 @@ from pfedgp_core.wire.names import OK, PERSONAL
 ALL = pytest.mark.parametrize("name", list(METHODS))
 CLIENTS = 5
 # Small, so that the whole contract takes seconds; a method's own settings may shorten it further.
-SETTINGS = {"clients": CLIENTS, "clients-per-round": CLIENTS, "feature-dim": 16, "local-steps": 10, "local.epochs": 10}
+SETTINGS = {
+    "clients": CLIENTS,
+    "clients-per-round": CLIENTS,
+    "feature-dim": 16,
+    "local-steps": 10,
+    "local.epochs": 10,
+    "fedrep.head-epochs": 2,
+    "fedbabu.epochs": 2,
+    "pfedhn.hidden": 16,
+    "pfedme.inner-steps": 2,
+}
 
 
 def settings_of(name: str) -> Settings:
@@ -33,7 +43,7 @@ def method_of(name: str) -> Method:
 
 @cache
 def data_of(client: int) -> ClientData:
-    return simulated_client(settings_of("pfedgp"), client)
+    return simulated_client(settings_of("pfedgp").replace(clients=20), client)
 
 
 def stream(*path: int | str) -> Stream:
@@ -83,7 +93,7 @@ class Rounds:
 
 def first_update(name: str) -> Update:
     method = method_of(name)
-    return method.update(method.initial(), None, data_of(0).train, stream("train", 1, "c0"))
+    return method.update(method.download(method.initial(), "c0"), None, data_of(0).train, stream("train", 1, "c0"))
 
 
 @ALL
@@ -116,7 +126,7 @@ def test_only_methods_that_say_so_keep_a_state(name: str) -> None:
 @ALL
 def test_without_data_there_is_no_update(name: str) -> None:
     method = method_of(name)
-    update = method.update(method.initial(), None, empty(), stream("train", 1, "c0"))
+    update = method.update(method.download(method.initial(), "c0"), None, empty(), stream("train", 1, "c0"))
     assert update.upload is None
     assert update.keep is None
     assert update.result.status == "no-data"
@@ -127,18 +137,18 @@ def test_without_data_there_is_no_update(name: str) -> None:
 def test_without_data_nothing_is_measured(name: str, split: str) -> None:
     method, data = method_of(name), data_of(0)
     without = ClientData(data.name, data.class_names, empty(), data.validation, data.test, data.mean, data.std)
-    assert method.evaluate(method.initial(), None, without, split, stream("evaluate", "c0")).sums.n == 0
+    received = method.download(method.initial(), "c0")
+    assert method.evaluate(received, None, without, split, stream("evaluate", "c0")).sums.n == 0
 
 
 @ALL
 def test_a_predictor_gives_probabilities_of_its_classes(name: str) -> None:
     method, data = method_of(name), data_of(0)
     update = first_update(name)
-    received = (
-        method.initial()
-        if update.upload is None
-        else method.step(method.initial(), [Upload("c0", update.upload, method.initial(), 10)])
-    )
+    state = method.initial()
+    if update.upload is not None:
+        state = method.step(state, [Upload("c0", update.upload, method.download(state, "c0"), 10)])
+    received = method.download(state, "c0")
     predictor = method.personal(received, update.keep, data.train, stream("evaluate", "c0"))
     probabilities = predictor.predict_proba(data.test.inputs)
     assert probabilities.shape == (len(data.test.labels), len(predictor.classes_))
@@ -149,20 +159,26 @@ def test_a_predictor_gives_probabilities_of_its_classes(name: str) -> None:
 @ALL
 def test_a_vector_of_another_model_is_refused(name: str) -> None:
     method = method_of(name)
-    wrong = np.zeros(method.initial().size + 1, np.float32)
+    wrong = np.zeros(method.download(method.initial(), "c0").size + 1, np.float32)
     if not method.upload_size:
         pytest.skip("nothing travels")
     with pytest.raises(DataError, match=r"values where this model has"):
         method.update(wrong, None, data_of(0).train, stream("train", 1, "c0"))
 
 
+@cache
+def trained(name: str) -> tuple[Rounds, Rounds]:
+    """A run of some rounds, and what there was of it two rounds before its end."""
+    run = Rounds(name).train(range(1, 11))
+    before = Rounds(name)  # another process: only the state and what clients kept are left
+    before.state, before.kept = run.state.copy(), {i: None if k is None else k.copy() for i, k in run.kept.items()}
+    return run.train(range(11, 13)), before
+
+
 @ALL
 def test_a_run_that_is_cut_off_goes_on_to_the_same_bits(name: str) -> None:
-    whole = Rounds(name).train(range(1, 5))
-    cut = Rounds(name).train(range(1, 3))
-    resumed = Rounds(name)  # another process: only the state and what clients kept are left
-    resumed.state, resumed.kept = cut.state.copy(), {i: None if k is None else k.copy() for i, k in cut.kept.items()}
-    resumed.train(range(3, 5))
+    whole, resumed = trained(name)
+    resumed.train(range(11, 13))
     assert resumed.state.tobytes() == whole.state.tobytes()
     for i in range(CLIENTS):
         assert (resumed.kept[i] is None) == (whole.kept[i] is None)
@@ -171,6 +187,5 @@ def test_a_run_that_is_cut_off_goes_on_to_the_same_bits(name: str) -> None:
 
 @ALL
 def test_it_learns_the_digits(name: str) -> None:
-    run = Rounds(name).train(range(1, 13))
     # A guess is right one time in ten; one network for all, from clients of two classes each, needs longer than this.
-    assert run.accuracy() > 0.3
+    assert trained(name)[0].accuracy() > 0.3

@@ -10,7 +10,10 @@ BUILT = [name for name in NAMES if name in TOPICS]
 NOT_BUILT = [name for name in NAMES if name not in TOPICS]
 
 
-@pytest.mark.parametrize("topic", ["fedavg", "fedper", "lgfedavg", "metrics"])
+@pytest.mark.parametrize(
+    "topic",
+    ["fedavg", "fedper", "floors", "fedu", "fola", "lgfedavg", "metrics", "peravg", "pfedhn", "pfedme", "pfedme_prox"],
+)
 def test_topic_is_built(topic):
     assert topic in BUILT
 
