@@ -8,7 +8,7 @@ from torch import Tensor
 from pfedgp.verification.case_clients import UNCLIPPED, CaseClients, named_values
 from pfedgp.verification.case_network import CaseNetwork, named_tensors
 from pfedgp.verification.question import Question, Rule
-from pfedgp_core.learning.online_laplace import LaplaceSGD, Prior, Weighted, laplace_sgd, product
+from pfedgp_core.learning.online_laplace import Gaussian, LaplaceSGD, Prior, Weighted, laplace_sgd, product
 from pfedgp_core.learning.result import UpdateResult
 from pfedgp_core.model.flat import flatten
 
@@ -38,11 +38,13 @@ class _Round(CaseClients):
 
     def server(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and precision of the server."""
-        visits = [self.visit(name) for name in self.participants]
-        means = np.stack([flatten(list(network.parameters()), self.dtype) for network, _ in visits])
-        precisions = np.stack([flatten(optimiser.precisions, self.dtype) for _, optimiser in visits])
-        counts = np.array([self.clients[name].number("n") for name in self.participants])
-        return product(means, precisions, counts / counts.sum(), self.inputs.number("eps"), False)
+        counts = {name: self.clients[name].number("n") for name in self.participants}
+        made = []
+        for name in self.participants:
+            network, optimiser = self.visit(name)
+            both = (flatten(list(each), self.dtype) for each in (network.parameters(), optimiser.precisions))
+            made.append(Gaussian(counts[name] / sum(counts.values()), *both))
+        return product(made, self.inputs.number("eps"), False)
 
 
 def _theta(q: Question) -> dict[str, Tensor]:

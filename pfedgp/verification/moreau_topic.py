@@ -68,7 +68,7 @@ def _prox(q: Question) -> tuple[Tensor, Tensor, float]:
     envelope = Envelope(strength, TO_THE_END, 1 / (steepest + strength), 1.0)
     (after,) = moreau_sgd([theta], [loss], envelope, UNCLIPPED, UpdateResult())
     found = theta.detach()
-    return found, w - after, float(loss()) + 0.5 * strength * float((found - w).square().sum())
+    return found, w - after, loss().item() + 0.5 * strength * float((found - w).square().sum())
 
 
 def _of_prox(part: int) -> Any:

@@ -16,7 +16,7 @@ from pfedgp_core.learning.local_sgd import local_sgd
 from pfedgp_core.learning.proximal import ProximalSGD, copies
 from pfedgp_core.learning.result import UpdateResult
 
-__all__ = ["LaplaceSGD", "Prior", "Weighted", "laplace_sgd", "product"]
+__all__ = ["Gaussian", "LaplaceSGD", "Prior", "Weighted", "laplace_sgd", "product"]
 
 
 class Weighted(NamedTuple):
@@ -98,16 +98,21 @@ def laplace_sgd(
     local_sgd(parameters, losses(), optimiser, clip_norm, result)
 
 
-def product(
-    means: np.ndarray, precisions: np.ndarray, shares: np.ndarray, epsilon: float, keep_untouched: bool
-) -> tuple[np.ndarray, np.ndarray]:
+class Gaussian(NamedTuple):
+    """A client's share in the average, from 0 to 1, and its mean and precision, float [P]."""
+
+    share: float
+    mean: np.ndarray
+    precision: np.ndarray
+
+
+def product(gaussians: Iterable[Gaussian], epsilon: float, keep_untouched: bool) -> tuple[np.ndarray, np.ndarray]:
     """The server's Gaussian from those of the clients.
 
     Parameters
     ----------
-    means, precisions : float [S, P]
-    shares : float [S]
-        Weights of the clients; they sum to 1.
+    gaussians : iterable of Gaussian
+        At least one; their shares sum to 1. Each is used once.
     epsilon : float
         Keeps a division by 0 away.
     keep_untouched : bool
@@ -118,9 +123,9 @@ def product(
     -------
     mean, precision : float64 [P]
     """
-    weighed = shares[:, None] * precisions
-    precision = weighed.sum(axis=0)
-    top = (weighed * means).sum(axis=0)
-    if keep_untouched:
-        top += epsilon * (shares @ means)
+    precision, top = np.zeros(1), np.zeros(1)
+    for share, mean, own in gaussians:
+        weighed = share * own.astype(np.float64)
+        precision = precision + weighed
+        top = top + (weighed + epsilon * share if keep_untouched else weighed) * mean
     return top / (precision + epsilon), precision

@@ -9,8 +9,8 @@ from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.learning.client_table import ClientTable
 from pfedgp_core.learning.coupling import complete_graph, pulled
-from pfedgp_core.methods.base import Upload
 from pfedgp_core.methods.fedavg import FedAvg
+from pfedgp_core.methods.uploads import Upload, clients_of, vectors_of
 
 __all__ = ["FedU", "step_size"]
 
@@ -55,8 +55,8 @@ class FedU(FedAvg):
     def step(self, state: np.ndarray, uploads: Sequence[Upload]) -> np.ndarray:
         """See ``Method.step``: models of clients that did not take part stay to the bit."""
         following = state.copy()
-        rows = [self._table.place(following, upload.client) for upload in uploads]
-        models = np.stack([upload.vector.astype(np.float64) for upload in uploads])
+        rows = [self._table.place(following, client) for client in clients_of(uploads)]
+        models = np.stack([vector.astype(np.float64) for vector in vectors_of(uploads)])
         graph = complete_graph(len(uploads), float(self.option("weight")))
         self._table.values(following)[rows] = pulled(models, graph, step_size(self.settings))
         return following

@@ -9,13 +9,14 @@ from pfedgp_core.bounded_counts import bounded_counts
 from pfedgp_core.config import Settings
 from pfedgp_core.data.samples import TensorSplit
 from pfedgp_core.errors import ConfigError
-from pfedgp_core.learning.online_laplace import LaplaceSGD, Prior, Weighted, laplace_sgd, product
+from pfedgp_core.learning.online_laplace import Gaussian, LaplaceSGD, Prior, Weighted, laplace_sgd, product
 from pfedgp_core.learning.result import UpdateResult
 from pfedgp_core.learning.timing import network_time
-from pfedgp_core.methods.base import Update, Upload
+from pfedgp_core.methods.base import Update
 from pfedgp_core.methods.fedavg import FedAvg
 from pfedgp_core.methods.predictor import Predictor
 from pfedgp_core.methods.split_network import batch_losses
+from pfedgp_core.methods.uploads import Upload, counts_of, vectors_of
 from pfedgp_core.model.flat import fill, flatten
 from pfedgp_core.numerics.streams import Stream
 
@@ -87,11 +88,13 @@ class FOLA(FedAvg):
         """See ``Method.step``: the product of the clients' Gaussians."""
         mean, precision, number = self._parts(state)
         by_samples = self.settings.aggregation == "samples"
-        weights = np.array(bounded_counts([u.n_train for u in uploads]) if by_samples else [1.0] * len(uploads))
-        vectors = np.stack([upload.vector.astype(np.float64) for upload in uploads])
-        means, precisions = vectors[:, : len(mean)], np.maximum(vectors[:, len(mean) :], precision)
-        keep = str(self.option("untouched")) == "mean"
-        made = product(means, precisions, weights / weights.sum(), float(self.option("epsilon")), keep)
+        weights = bounded_counts(counts_of(uploads)) if by_samples else [1.0] * len(uploads)
+        size, total = len(mean), sum(weights)
+        gaussians = (
+            Gaussian(weight / total, vector[:size], np.maximum(vector[size:], precision))
+            for weight, vector in zip(weights, vectors_of(uploads), strict=True)
+        )
+        made = product(gaussians, float(self.option("epsilon")), str(self.option("untouched")) == "mean")
         return np.concatenate([*made, [number + 1]]).astype(np.float32)
 
     def _parts(self, received: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
-from torch import Tensor
 
+from pfedgp_core.data.pixels import Inputs
 from pfedgp_core.data.samples import TensorSplit
 from pfedgp_core.floors.neighbours import Neighbours
 from pfedgp_core.learning.timing import PhaseTimer
@@ -61,7 +61,7 @@ class MixedPredictor:
         """See ``Predictor.seconds_``."""
         return dict(self._timer.seconds)
 
-    def predict_proba(self, inputs: Tensor) -> np.ndarray:
+    def predict_proba(self, inputs: Inputs) -> np.ndarray:
         """See ``Predictor.predict_proba``."""
         with self._timer.phase("network"):
             probabilities = predict_softmax(self.network, inputs) * (1 - self._weight)

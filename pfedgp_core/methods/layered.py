@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from pfedgp_core.config import Settings
 from pfedgp_core.data.pixels import Inputs

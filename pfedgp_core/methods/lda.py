@@ -10,8 +10,9 @@ from torch import Tensor
 from pfedgp_core.data.samples import TensorSplit
 from pfedgp_core.floors.discriminant import Discriminant, within_covariance
 from pfedgp_core.kernels.base import unit_sphere
-from pfedgp_core.methods.base import Update, Upload
+from pfedgp_core.methods.base import Update
 from pfedgp_core.methods.on_features import OnFeatures
+from pfedgp_core.methods.uploads import Upload
 from pfedgp_core.model.features import compute_features
 from pfedgp_core.model.network import feature_width
 from pfedgp_core.model.shared import SharedState

@@ -9,10 +9,11 @@ from torch import Tensor
 from pfedgp_core.config import Settings
 from pfedgp_core.data.samples import TensorSplit
 from pfedgp_core.learning.result import UpdateResult
-from pfedgp_core.methods.base import Update, Upload
+from pfedgp_core.methods.base import Update
 from pfedgp_core.methods.layered import LayeredMethod
 from pfedgp_core.methods.predictor import Predictor
 from pfedgp_core.methods.split_network import SplitNetwork
+from pfedgp_core.methods.uploads import Upload
 from pfedgp_core.numerics.streams import Stream
 
 __all__ = ["LGFedAvg"]

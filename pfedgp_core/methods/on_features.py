@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from pfedgp_core.data.pixels import Inputs
 from pfedgp_core.data.samples import ClientData, TensorSplit
 from pfedgp_core.floors.base import FeatureClassifier
 from pfedgp_core.kernels.base import unit_sphere
@@ -84,7 +85,7 @@ class FeaturePredictor:
         """See ``Predictor.seconds_``."""
         return dict(self._timer.seconds)
 
-    def predict_proba(self, inputs: Tensor) -> np.ndarray:
+    def predict_proba(self, inputs: Inputs) -> np.ndarray:
         """See ``Predictor.predict_proba``."""
         features = self._features(inputs)
         with self._timer.phase("network"):
@@ -92,6 +93,6 @@ class FeaturePredictor:
             probabilities: np.ndarray = torch.softmax(log, 1).cpu().numpy()
         return probabilities
 
-    def _features(self, inputs: Tensor) -> Tensor:
+    def _features(self, inputs: Inputs) -> Tensor:
         with self._timer.phase("network"):
             return unit_sphere(compute_features(self._network, inputs))

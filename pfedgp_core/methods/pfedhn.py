@@ -14,10 +14,11 @@ from pfedgp_core.learning.hypernetwork import HyperNetwork, hyper_sgd
 from pfedgp_core.learning.result import UpdateResult
 from pfedgp_core.learning.sgd import SGD, Optimiser
 from pfedgp_core.learning.timing import network_time
-from pfedgp_core.methods.base import Update, Upload
+from pfedgp_core.methods.base import Update
 from pfedgp_core.methods.layered import LayeredMethod, SoftmaxPredictor
 from pfedgp_core.methods.predictor import Predictor
 from pfedgp_core.methods.split_network import train_network
+from pfedgp_core.methods.uploads import Upload, clients_of
 from pfedgp_core.model.flat import fill, flatten, length
 from pfedgp_core.numerics.streams import Stream
 
@@ -85,7 +86,7 @@ class PFedHN(LayeredMethod):
         """See ``Method.step``: a step of phi and all embeddings for each upload."""
         following = state.copy()
         phi, momenta, nobody, table = self._parts(following)
-        rows = [self._row(table, nobody, upload.client) for upload in uploads]
+        rows = [self._row(table, nobody, client) for client in clients_of(uploads)]
         self._load(state)
         parameters = list(self._hyper.parameters())
         velocities = [torch.zeros_like(p) for p in parameters]

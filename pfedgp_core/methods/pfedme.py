@@ -11,11 +11,11 @@ from pfedgp_core.errors import ConfigError
 from pfedgp_core.learning.moreau import Envelope, moreau_sgd
 from pfedgp_core.learning.result import UpdateResult
 from pfedgp_core.learning.timing import network_time
-from pfedgp_core.methods.base import Upload
 from pfedgp_core.methods.fedavg import FedAvg
 from pfedgp_core.methods.layered import SoftmaxPredictor
 from pfedgp_core.methods.predictor import Predictor
 from pfedgp_core.methods.split_network import batch_losses
+from pfedgp_core.methods.uploads import Upload
 from pfedgp_core.numerics.streams import Stream
 
 __all__ = ["PFedMe", "mixed"]

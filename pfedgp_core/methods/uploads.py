@@ -7,7 +7,7 @@ import numpy as np
 
 from pfedgp_core.learning.vector_store import VectorStore
 
-__all__ = ["Upload", "Uploads", "counts_of", "vectors_of"]
+__all__ = ["Upload", "Uploads", "clients_of", "counts_of", "vectors_of"]
 
 
 class Upload(NamedTuple):
@@ -46,12 +46,12 @@ class Uploads(Sequence[Upload]):
 
     def __init__(self, store: VectorStore, sent: Mapping[str, np.ndarray], counts: Mapping[str, int]) -> None:
         self._store, self._sent, self._counts = store, sent, counts
-        self._clients = list(counts)
-        self.vectors = store.of(self._clients)
+        self.clients = list(counts)
+        self.vectors = store.of(self.clients)
         self.counts = list(counts.values())
 
     def __len__(self) -> int:
-        return len(self._clients)
+        return len(self.clients)
 
     @overload
     def __getitem__(self, place: int) -> Upload: ...
@@ -61,8 +61,8 @@ class Uploads(Sequence[Upload]):
 
     def __getitem__(self, place: "int | slice") -> "Upload | Uploads":
         if isinstance(place, slice):
-            return Uploads(self._store, self._sent, {name: self._counts[name] for name in self._clients[place]})
-        name = self._clients[place]
+            return Uploads(self._store, self._sent, {name: self._counts[name] for name in self.clients[place]})
+        name = self.clients[place]
         return Upload(name, self._store.get(name), self._sent[name], self._counts[name])
 
     def __iter__(self) -> Iterator[Upload]:
@@ -77,3 +77,8 @@ def vectors_of(uploads: Sequence[Upload]) -> Sequence[np.ndarray]:
 def counts_of(uploads: Sequence[Upload]) -> list[int]:
     """The training samples of uploads, in their order."""
     return uploads.counts if isinstance(uploads, Uploads) else [upload.n_train for upload in uploads]
+
+
+def clients_of(uploads: Sequence[Upload]) -> list[str]:
+    """The clients of uploads, in their order."""
+    return uploads.clients if isinstance(uploads, Uploads) else [upload.client for upload in uploads]

@@ -39,7 +39,7 @@ class SoftmaxNetwork(nn.Module):
         logits: Tensor = self.head(torch.relu(self.features(inputs)))
         return logits
 
-    def hidden(self, inputs: Tensor) -> Tensor:
+    def hidden(self, inputs: Inputs) -> Tensor:
         """What enters the head, without gradients. Shapes: [N, ...] -> [N, d]."""
         self.eval()
         with torch.no_grad():

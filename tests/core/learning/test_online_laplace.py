@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from pfedgp_core.learning.local_sgd import local_sgd
-from pfedgp_core.learning.online_laplace import LaplaceSGD, Prior, Weighted, laplace_sgd, product
+from pfedgp_core.learning.online_laplace import Gaussian, LaplaceSGD, Prior, Weighted, laplace_sgd, product
 from pfedgp_core.learning.result import UpdateResult
 from pfedgp_core.learning.sgd import SGD
 
@@ -14,6 +14,10 @@ MEANS, PRECISIONS = RNG.normal(size=(3, 6)), RNG.uniform(0.5, 2.0, size=(3, 6))
 SHARES = np.array([0.5, 0.2, 0.3])
 START = torch.tensor([0.3, -0.8], dtype=torch.float64)
 TARGETS = [torch.tensor(t, dtype=torch.float64) for t in ((1.0, 2.0), (-1.0, 0.5))]
+
+
+def gaussians(precisions: np.ndarray) -> list[Gaussian]:
+    return [Gaussian(*each) for each in zip(SHARES, MEANS, precisions, strict=True)]
 
 
 def trained(precision: float, strength: float, rate: float = 0.1):
@@ -53,22 +57,22 @@ def test_a_strong_prior_holds_theta_at_the_mean():
 
 
 def test_equal_precisions_give_the_weighted_mean():
-    mean, _ = product(MEANS, np.ones_like(MEANS), SHARES, 1e-15, False)
+    mean, _ = product(gaussians(np.ones_like(MEANS)), 1e-15, False)
     np.testing.assert_allclose(mean, SHARES @ MEANS, atol=1e-12)
 
 
 @pytest.mark.parametrize("keep", [True, False])
 def test_the_mean_lies_between_those_of_the_clients(keep):
-    mean, _ = product(MEANS, PRECISIONS, SHARES, 1e-15, keep)
+    mean, _ = product(gaussians(PRECISIONS), 1e-15, keep)
     assert (mean >= MEANS.min(axis=0) - 1e-12).all()
     assert (mean <= MEANS.max(axis=0) + 1e-12).all()
 
 
 def test_the_precision_is_the_weighted_mean():
-    np.testing.assert_allclose(product(MEANS, PRECISIONS, SHARES, 1e-5, True)[1], SHARES @ PRECISIONS, rtol=1e-14)
+    np.testing.assert_allclose(product(gaussians(PRECISIONS), 1e-5, True)[1], SHARES @ PRECISIONS, rtol=1e-14)
 
 
 @pytest.mark.parametrize(("keep", "part"), [(True, 1.0), (False, 0.0)])
 def test_weights_that_no_gradient_touched(keep, part):
-    mean, _ = product(MEANS, np.zeros_like(MEANS), SHARES, 1e-5, keep)
+    mean, _ = product(gaussians(np.zeros_like(MEANS)), 1e-5, keep)
     np.testing.assert_allclose(mean, part * (SHARES @ MEANS), atol=1e-12)
