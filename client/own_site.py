@@ -195,9 +195,11 @@ class OwnSite:
         if samples is None:
             samples = self.parts["train"].take(_NO_ROWS)
         if samples.inputs.shape[1:] != spec.input_shape:
+            table = samples.inputs.ndim == 2
+            remedy = "give the table the federation's columns" if table else "bring the images to that shape"
             raise DataError(
                 f"This site's samples have shape {shape_text(samples.inputs.shape[1:])}, and the federation's "
-                f"{shape_text(spec.input_shape)}: bring the data to that shape, or ask for the setting input-shape."
+                f"{shape_text(spec.input_shape)}: {remedy}."
             )
         return to_targets(samples) if self.source.regression else to_split(samples, spec.class_names)
 

@@ -9,6 +9,7 @@ from flwr.app import Message
 
 from pfedgp_core.bounded_counts import bounded_counts
 from pfedgp_core.learning.vector_store import VectorStore
+from pfedgp_core.metrics.best_choice import Measured
 from pfedgp_core.metrics.sampling import sampling_errors
 from pfedgp_core.metrics.task_report import CLASSIFICATION, Sums, TaskReport
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
@@ -130,6 +131,11 @@ class Evaluation:
         parts = [a.reply.sums.thinned(counted[name]) for name, a in self.replies.accepted.items()]
         metrics = {metric.key: metric.value for metric in self.report.metrics("validation")}
         return sampling_errors(metrics, parts, self.report.sums(), self.able)
+
+    @property
+    def measured(self) -> dict[str, Measured]:
+        """What each client that answered adds to the choice of the best model, by its name."""
+        return self.report.measured({name: a.reply.sums for name, a in self.replies.accepted.items()})
 
     @property
     def means(self) -> dict[str, float | None]:

@@ -229,10 +229,12 @@ class Federation:
 
     def _measured(self, record: dict[str, Any], evaluation: Evaluation) -> dict[str, Any]:
         """A round's record with the evaluation of its model, the current one; it becomes the best where it is."""
-        model = Model(self.progress.model.vector, record["round"], evaluation.metrics)
-        former = self.progress.best.metrics if self.progress.best else {}
-        is_best = self.report.better(model.metrics, former)
-        self.progress = Progress(model, model if is_best else self.progress.best)
+        model = Model(self.progress.model.vector, record["round"], evaluation.metrics, evaluation.measured)
+        best = self.progress.best
+        is_best = self.report.improves(model.clients, best.clients) if best else None
+        if is_best is None:
+            is_best = self.report.better(model.metrics, best.metrics if best else {})
+        self.progress = Progress(model, model if is_best else best)
         return with_evaluation(record, evaluation, is_best)
 
     def _keep(self, t: int) -> None:

@@ -55,7 +55,8 @@ def printed(state: dict[str, Any]) -> list[str]:
     for run in state["runs"]:
         done = f", round {run['round']}" if run["round"] is not None else ""
         done += f" of {run['rounds']}" if done and run["rounds"] else ""
-        score = f", accuracy {100 * run['accuracy']:.1f} %" if run["accuracy"] is not None else ""
+        on = f"{run['accuracy_on']} accuracy"
+        score = f", {on} {100 * run['accuracy']:.1f} %" if run["accuracy"] is not None else ""
         lines.append(f"  {run['name']} ({run['id']}): {run['status']}{done}{score}")
         lines.append(f"    {'resumed as ' + run['resumed_as'] if run['resumed_as'] else shown(run['folder'])}")
         if run["reason"]:
@@ -128,6 +129,7 @@ def _run(target: Target, run: Run, latest: Run) -> dict[str, Any]:
         "round": last.get("round"),
         "rounds": run.config.get("rounds"),  # of a resumed run only where they were changed
         "accuracy": summary.get("accuracy", accuracies[-1] if accuracies else None),
+        "accuracy_on": "test" if "accuracy" in summary else "validation",
         "reason": (summary.get("reason") or run.reason) if run.finished else "",
         "started": run.pending_at,
     }

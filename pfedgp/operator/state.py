@@ -94,6 +94,8 @@ class ServerState:
         with explained(self.path):
             for folder in (self.flwr, self.logs, self.runs):
                 folder.mkdir(exist_ok=True)
+            # Flower makes it in processes whose files others may share, as they write the folders of the runs.
+            (self.flwr / "apps").mkdir(mode=0o700, exist_ok=True)
             with os.fdopen(os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600), "w"):
                 pass  # whether files can be made here
         tighten(self.path, ("flwr", "logs"))

@@ -31,7 +31,7 @@ from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, 
 
 from pfedgp.site.flower_waits import Waits
 from pfedgp.site.worker_process import WorkerDied, WorkerLate, WorkerProcess, WorkerUnusable
-from pfedgp_core.wire.names import CONFIG, HELLO, ONBOARD, ROUND, SPLIT
+from pfedgp_core.wire.names import CONFIG, HELLO, NOTICE, ONBOARD, ROUND, SPLIT
 
 __all__ = ["Agent", "time_left"]
 
@@ -39,7 +39,7 @@ IDLE = 1.0  # seconds between two looks at a worker that waits
 TRIES = 3
 DROPPED = 30.0  # seconds for the SuperNode to be done with a reply that it has dropped
 CLOCK_DIFFERENCE = 5.0  # seconds that a SuperLink lets a node's clock be ahead
-_IN_WORDS = {HELLO: "the greeting", ONBOARD: "the publication"}
+_IN_WORDS = {HELLO: "the greeting", ONBOARD: "the publication", NOTICE: "the notice"}
 
 logger = logging.getLogger("pfedgp.site")
 

@@ -250,6 +250,8 @@ def _task(event: dict[str, Any]) -> str:
     if event["what"] == "evaluate" and event.get("split") == "test":
         seconds = f"{event['seconds']:.1f} s"
         return f"Evaluated the best model, of round {event['round']}, of run {event['run']} on test data in {seconds}."
+    if event["what"] == "the notice":
+        return f"Read a notice of the server of run {event['run']}."
     verb = {"train": "Trained", "evaluate": "Evaluated"}.get(event["what"])
     done = f"{verb} round {event['round']}" if verb else f"Answered {event['what']}"
     return f"{done} of run {event['run']} in {event['seconds']:.1f} s."

@@ -36,6 +36,8 @@ Confusion = tuple[tuple[int, int, int], ...]
 _SPLITS = ("validation", "test")
 TEMPERATURE_LIMITS = (0.01, 10_000.0)  # ten times beyond both ends of the grid
 _FEWEST = 10  # of fewer samples a single one moves the accuracy by more than ten points
+_ONE = TEMPERATURE_GRID.index(1.0)
+_SEVERAL = 3  # clients; of two nobody knows which one is right
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,10 @@ def prudent_temperature(clients: Sequence[Sequence[MetricSums]]) -> float | None
     never goes beyond it. It is above 1 for one that is too sure of itself, and the grid's last where no confidence is
     so low; temperatures before it stay allowed, because the next step of the coarse grid may be the larger error.
 
-    A client counts with at most as many samples as the median one (`bounded_counts`).
+    A client counts with at most as many samples as the median one (`bounded_counts`). With three clients or more the
+    rule is also applied without each of them. Of all results the one nearest to 1 (1 itself where some are above and
+    some below it) and a step of the grid beyond it is as far as the temperature may go: so no client moves it by more
+    than that step further from 1 than the others do without it.
 
     Samples whose confidence no temperature changes, as at a site with a single class, say nothing about it and are left
     out. With fewer than ten others the posterior stays as it is, at temperature 1.
@@ -160,19 +165,27 @@ def prudent_temperature(clients: Sequence[Sequence[MetricSums]]) -> float | None
     clients = [sums for sums in clients if sums[0].n]
     if not clients:
         return None
-    weights = bounded_counts([sums[0].n for sums in clients], multiple=1)
-    parts = [weight / sums[0].n * _informative(sums) for weight, sums in zip(weights, clients, strict=True)]
-    count, right, confidence = np.sum(parts, axis=0)
-    n = float(count[0].sum())
+    parts, counts = np.array(list(map(_informative, clients))), [sums[0].n for sums in clients]
+    weights = [bounded_counts(counts, multiple=1)]
+    if len(clients) >= _SEVERAL:
+        others = ([*counts[:i], 0, *counts[i + 1 :]] for i in range(len(counts)))
+        weights += [bounded_counts(each, multiple=1) for each in others]
+    steps = [_prudent(*total) - _ONE for total in np.tensordot(np.array(weights) / counts, parts, axes=1)]
+    nearest = 0 if min(steps) < 0 < max(steps) else min(steps, key=abs)
+    return TEMPERATURE_GRID[_ONE + min(max(steps[0], nearest - 1), nearest + 1)]
+
+
+def _prudent(count: np.ndarray, right: np.ndarray, confidence: np.ndarray) -> int:
+    """The rule's place in the grid, for samples, correct ones and confidences [temperatures, bins] of all clients."""
+    n, one = float(count[0].sum()), _ONE
     if n < _FEWEST:
-        return 1.0
-    one = TEMPERATURE_GRID.index(1.0)
+        return one
     at_most = (right[one].sum() + 1) / (n + 2)
     low_enough = np.flatnonzero(confidence.sum(axis=1) / n <= at_most)
     end = int(low_enough[0]) if len(low_enough) else len(TEMPERATURE_GRID) - 1
     outwards = 1 if end >= one else -1
     errors = np.abs(right - confidence).sum(axis=1)
-    return TEMPERATURE_GRID[min(range(one, end + outwards, outwards), key=errors.__getitem__)]
+    return min(range(one, end + outwards, outwards), key=errors.__getitem__)
 
 
 def _informative(sums: Sequence[MetricSums]) -> np.ndarray:

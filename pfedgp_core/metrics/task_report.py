@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pfedgp_core.config import Settings
 from pfedgp_core.metrics.base import Metric, Place
+from pfedgp_core.metrics.best_choice import Measured, improves
 from pfedgp_core.metrics.classification import MetricSums
 from pfedgp_core.metrics.regression import RegressionSums
 from pfedgp_core.metrics.summary import Sums, find_metric, metrics_of, summarise, sums_of
@@ -22,7 +24,11 @@ class TaskReport:
     task : str
         As ``settings.task`` names it.
     score : str
-        Key of the metric of the pooled validation data that picks the best model.
+        Key of the metric of the validation data that picks the best model.
+    worth : callable
+        Sums over at least one sample -> mean over the samples of what the score pools, larger where it is better.
+    sample : float
+        How much one sample changes the sum of that; 0 where it does not count samples.
     labels : callable
         Settings of a simulation -> what its clients' labels are, in words.
     inference : callable
@@ -31,6 +37,8 @@ class TaskReport:
 
     task: str
     score: str
+    worth: Callable[[Any], float]
+    sample: float
     labels: Callable[[Settings], str]
     inference: Callable[[Settings], tuple[str, str]]
 
@@ -81,6 +89,16 @@ class TaskReport:
         ranks = [self._rank(m) for m in (metrics, best)]
         return ranks[0] is not None and (ranks[1] is None or ranks[0] > ranks[1])
 
+    def measured(self, clients: Mapping[str, Sums]) -> dict[str, Measured]:
+        """Return what each client with samples adds to the choice of the best model, from its validation sums."""
+        return {
+            name: Measured(sums.n, self.worth(sums), -sums.nll_sum / sums.n) for name, sums in clients.items() if sums.n
+        }
+
+    def improves(self, model: Mapping[str, Measured], former: Mapping[str, Measured]) -> bool | None:
+        """Whether a model is better than a former one by what their clients measured; see `best_choice.improves`."""
+        return improves(model, former, self.sample)
+
     def _rank(self, metrics: Mapping[str, float | int | None]) -> tuple[float, float] | None:
         score, nll, metric = metrics.get(self.score), metrics.get("nll"), find_metric(self.score)
         if score is None or metric is None:
@@ -104,6 +122,8 @@ def _noise(settings: Settings) -> tuple[str, str]:
 CLASSIFICATION = TaskReport(
     task="classification",
     score="accuracy",
+    worth=lambda sums: sums.correct / sums.n,
+    sample=1.0,
     labels=lambda settings: PARTITIONS[settings.partition].summary.format_map(vars(settings)),
     inference=_sampler,
 )
@@ -111,6 +131,8 @@ REGRESSION = TaskReport(
     task="regression",
     # In units of each client's own deviation, or the clients with the widest targets would choose alone.
     score="standard_rmse",
+    worth=lambda sums: -sums.standard_square / sums.n,
+    sample=0.0,
     labels=lambda _: "regression",
     inference=_noise,
 )

@@ -27,8 +27,8 @@ def bounded_moments(hellos: Sequence[Hello]) -> tuple[np.ndarray, np.ndarray]:
     hellos : sequence of Hello
         Of S sites with training data of one shape. Those of images, and of fewer than three sites, are as claimed.
     """
-    means, stds = np.array([h.mean for h in hellos], float), np.array([h.std for h in hellos], float)
-    if len(hellos) < 3 or len(hellos[0].input_shape) != 1:
+    means, stds = _claimed(hellos)
+    if not _comparable(hellos):
         return means, stds
     centre, spread, usual = usual_moments(means, stds)
     reach = np.where(usual > SMALLEST_SPREAD * np.abs(centre), REACH * spread, np.inf)
@@ -50,9 +50,9 @@ def far_moments(hellos: Sequence[Hello]) -> list[str]:
     hellos : sequence of Hello
         Of sites with training data of one shape.
     """
-    if len(hellos) < 3 or len(hellos[0].input_shape) != 1:
+    if not _comparable(hellos):
         return []
-    means, stds = np.array([h.mean for h in hellos], float), np.array([h.std for h in hellos], float)
+    means, stds = _claimed(hellos)
     centre, spread, usual = usual_moments(means, stds)
     away = np.maximum(np.abs(means - centre), stds)
     far = (away > TOLD_FROM * spread) & (usual > SMALLEST_SPREAD * np.abs(centre))
@@ -63,3 +63,13 @@ def far_moments(hellos: Sequence[Hello]) -> list[str]:
         if there.any()
         for f in [int(np.argmax(there))]
     ]
+
+
+def _comparable(hellos: Sequence[Hello]) -> bool:
+    """Whether sites can be held against each other: tables, of three or more."""
+    return len(hellos) >= 3 and len(hellos[0].input_shape) == 1
+
+
+def _claimed(hellos: Sequence[Hello]) -> tuple[np.ndarray, np.ndarray]:
+    """Means and deviations as the sites claim them, each [S, D] or [S, C]."""
+    return np.array([hello.mean for hello in hellos], float), np.array([hello.std for hello in hellos], float)

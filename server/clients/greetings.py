@@ -49,6 +49,11 @@ class Greetings:
         now = time.monotonic()
         return {node for node, until in self._sent.values() if now <= until + GRACE}
 
+    @property
+    def delayed(self) -> dict[int, str]:
+        """Nodes that cannot take part for now, and what the log said of each."""
+        return {node: sentence for node, sentence in self._told.items() if node not in self.refused}
+
     def accept(self, node: int) -> None:
         """A node's answer was good."""
         self.refused.pop(node, None)

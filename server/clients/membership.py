@@ -18,7 +18,7 @@ from pfedgp_core.data.spec import LARGEST_SHAPE, DataSpec, class_list, parse_sha
 from pfedgp_core.errors import DataError, RunFailedError
 from pfedgp_core.registry import TASKS
 from pfedgp_core.wire.hello import Hello
-from pfedgp_core.words import few, shape_text
+from pfedgp_core.words import counted, few, shape_text
 from server.clients.bounded_moments import bounded_moments
 from server.clients.class_counts import too_many_classes
 from server.clients.input_scales import HOPELESS_SCALE, impossible_moments, off_scale, on_another_scale
@@ -70,10 +70,9 @@ def misfit(hello: Hello, settings: Settings, spec: DataSpec | None) -> str:
         return reason
     shape = spec.input_shape if spec else parse_shape(settings.input_shape)
     if shape is not None and hello.input_shape != shape:
-        return (
-            f"{hello.name} has inputs of shape {shape_text(hello.input_shape)}, the federation of {shape_text(shape)}: "
-            "bring its data to that shape."
-        )
+        columns = len(hello.input_shape) == len(shape) == 1
+        remedy = "give its table the same columns" if columns else "bring its data to that shape"
+        return f"{_inputs_of(hello)}, the federation {_shape_of_others(shape)}: {remedy}."
     if spec and (reason := off_scale(hello, spec, HOPELESS_SCALE)):
         return reason
     return _misfit_of_classes(hello, settings, spec)
@@ -106,22 +105,47 @@ def outsiders(hellos: Sequence[Hello]) -> dict[str, str]:
     dict of str to str
         A reason by the client's name; empty also where there is no majority that could decide.
     """
-    kinds = {hello.name: (hello.partition_hash, hello.input_shape if hello.own_data else ()) for hello in hellos}
+    kinds = {hello.name: _kind(hello) for hello in hellos}
     (usual, count), *_ = Counter(kinds.values()).most_common(1)
     if 2 * count <= len(hellos):
         return {}
     members = [hello for hello in hellos if kinds[hello.name] == usual]
     refused = {}
     for hello in hellos:
-        if hello.partition_hash != members[0].partition_hash:
-            refused[hello.name] = difference(hello, members[0])
+        if reason := difference(hello, members[0]):
+            refused[hello.name] = reason
         elif kinds[hello.name] != usual:
             refused[hello.name] = (
-                f"{hello.name} has inputs of shape {shape_text(hello.input_shape)}, most sites of "
-                f"{shape_text(members[0].input_shape)}: bring its data to that shape, or set input-shape to have "
-                "images resized."
+                f"{_inputs_of(hello)}, most sites {_shape_of_others(members[0].input_shape)}: "
+                f"{_to_one_shape([hello.input_shape, members[0].input_shape])}."
             )
     return refused | (on_another_scale(members) if members[0].own_data else {})
+
+
+def _kind(hello: Hello) -> tuple[object, ...]:
+    """What a client has to share with the others: all of a simulation, of data of its own the shape of an input."""
+    if hello.own_data:
+        return hello.partition_hash, hello.input_shape
+    return hello.partition_hash, hello.class_names, hello.mean, hello.std, hello.input_shape
+
+
+def _inputs_of(hello: Hello) -> str:
+    shape = hello.input_shape
+    if len(shape) == 1:
+        return f"{hello.name} has {counted(shape[0], 'column')} beside the label"
+    return f"{hello.name} has inputs of shape {shape_text(shape)}"
+
+
+def _shape_of_others(shape: tuple[int, ...]) -> str:
+    return f"{shape[0]}" if len(shape) == 1 else f"of {shape_text(shape)}"
+
+
+def _to_one_shape(shapes: Sequence[tuple[int, ...]]) -> str:
+    """What operators do about inputs of different shapes, as a part of a sentence."""
+    tables = {len(shape) == 1 for shape in shapes}
+    if tables == {True}:
+        return "give all tables the same columns in the same order"
+    return "set input-shape to have images resized" if tables == {False} else "give all sites data of one kind"
 
 
 def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
@@ -136,20 +160,20 @@ def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
     Raises
     ------
     RunFailedError
-        Clients of which some have data of their own and others not; sites whose inputs have different shapes, or who
-        have no training sample or a single class between them.
+        Clients of which some have data of their own and others not, or that are not of one simulation; sites whose
+        inputs have different shapes, or who have no training sample or a single class between them.
     """
     first = hellos[0]
     for hello in hellos:
-        if hello.partition_hash != first.partition_hash:
-            raise RunFailedError(difference(hello, first))
+        if reason := difference(hello, first):
+            raise RunFailedError(reason)
     if not first.own_data:
         return DataSpec(first.class_names, first.input_shape, first.mean, first.std)
     if len({hello.input_shape for hello in hellos}) > 1:
         shapes = few([f"{hello.name}: {shape_text(hello.input_shape)}" for hello in hellos])
         raise RunFailedError(
-            f"The sites' inputs have different shapes ({shapes}): set input-shape to have images resized, give all "
-            "tables the same columns, or leave a site out."
+            f"The sites' inputs have different shapes ({shapes}): {_to_one_shape([h.input_shape for h in hellos])}, or "
+            "leave a site out."
         )
     holders = [hello for hello in hellos if hello.n_train]
     if not holders:

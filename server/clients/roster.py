@@ -7,12 +7,11 @@ from typing import Any
 from flwr.app import Message
 from flwr.serverapp import Grid
 
-from pfedgp_core.checks import MALFORMED
 from pfedgp_core.config import Settings
 from pfedgp_core.data.spec import DataSpec, class_list, parse_shape
-from pfedgp_core.errors import DamagedStateError, DataError, RunFailedError
+from pfedgp_core.errors import DataError
 from pfedgp_core.wire.hello import Hello
-from pfedgp_core.words import counted, cut, few
+from pfedgp_core.words import counted, few
 from server.clients.answering import Answering
 from server.clients.class_counts import crowding
 from server.clients.greetings import Greetings
@@ -20,6 +19,7 @@ from server.clients.input_scales import off_scale, scale_doubts
 from server.clients.key_names import KeyNames
 from server.clients.membership import as_member, common_spec, difference, misfit, outsiders
 from server.clients.record import NOWHERE, Client
+from server.clients.roster_state import read_roster_state, roster_state
 from server.clients.similar_classes import similar_classes
 from server.flower.messages import request_config
 from server.flower.reply_checks import read_hello
@@ -108,6 +108,11 @@ class Roster:
         """Connected nodes that cannot take part, and why."""
         return {node: reason for node, reason in self._greetings.refused.items() if node in self.connected}
 
+    @property
+    def delays(self) -> list[str]:
+        """What is said of connected nodes that cannot take part for now."""
+        return [sentence for node, sentence in self._greetings.delayed.items() if node in self.connected]
+
     def starting(self) -> int:
         """Number of connected nodes that were greeted for the first time and have not answered yet."""
         return len(self.connected & self._greetings.waiting - set(self.by_node()) - set(self.refusals))
@@ -169,9 +174,7 @@ class Roster:
 
     def to_state(self) -> dict[str, Any]:
         """All that a checkpoint keeps, as plain values of JSON."""
-        missing = self.missing()
-        clients = [client.to_state() | {"online": client.name not in missing} for client in self.all]
-        return {"spec": self.freeze().to_json(), "clients": clients}
+        return roster_state(self.freeze(), self.all, self.missing())
 
     def adopt_state(self, state: Mapping[str, Any]) -> None:
         """Take over what `to_state` returned; see `adopt`.
@@ -181,15 +184,7 @@ class Roster:
         DamagedStateError
             It is something else.
         """
-        try:
-            clients = [Client.from_state(c) for c in state["clients"]]
-            awaited = [client.name for client, c in zip(clients, state["clients"], strict=True) if c["online"]]
-            spec = DataSpec.from_json(state["spec"])
-        except (DataError, *MALFORMED) as error:
-            raise DamagedStateError(
-                f"The clients in the checkpoint cannot be read ({cut(error, 100)}): restore the run from a copy."
-            ) from None
-        self.adopt(spec, clients, awaited)
+        self.adopt(*read_roster_state(state))
 
     def refresh(self, grid: Grid) -> None:
         """Greet whom the roster does not know or did not hear, and take in what greeted ones answered; never waits."""
@@ -252,14 +247,10 @@ class Roster:
             self._greetings.refuse(node, reason, f"refused: {reason}", BROKEN_RETRY_AFTER)
         elif namesake and namesake.node_id != node and namesake in self.online():
             reason = f"Two connected clients are named {hello.name!r}: give each its own client-name."
-            if not self.started and not hello.own_data:
-                raise RunFailedError(reason)
             self._greetings.put_off(node, f"node {node} cannot take part for now: {reason}", RETRY_AFTER)
         elif reason := self._keys.twin(hello.name, node, self.clients):
             self._greetings.refuse(node, reason, f"refused: {reason}", BROKEN_RETRY_AFTER)
-        elif self.clients and self._comparable(hello) and (reason := difference(hello, self.reference)):
-            if not self.started:
-                raise RunFailedError(reason)
+        elif self.started and self.clients and (reason := difference(hello, self.reference)):
             self._greetings.refuse(node, reason, f"node {node} is refused: {reason}", BROKEN_RETRY_AFTER)
         elif hello.own_data and (reason := misfit(hello, self.settings, self._spec)):
             self._greetings.refuse(node, reason, f"refused: {reason}", BROKEN_RETRY_AFTER)
@@ -275,10 +266,6 @@ class Roster:
                 self.clients[name] = Client(NOWHERE, client.hello)
                 if not self.started:
                     del self.clients[name]
-
-    def _comparable(self, hello: Hello) -> bool:
-        """Whether the first client decides about this one; before round 1 `settle` decides between kinds of data."""
-        return self.started or hello.own_data == self.reference.own_data
 
     def _welcome(self, node: int, hello: Hello) -> None:
         self._greetings.accept(node)

@@ -50,7 +50,7 @@ def wait_for_clients(roster: "Roster", grid: Grid) -> None:
     ------
     RunFailedError
         Too few after ``wait-timeout`` seconds, or before the first round earlier where all that is connected cannot
-        take part; before the first round also where two simulated clients share a name or do not share one partition.
+        take part; before the first round also where no majority of the clients belong together.
     """
     settings, start = roster.settings, time.monotonic()
     poll, next_log, said, unusable_since = Poll(), start + WAITING_LOG_INTERVAL / 5, "", None
@@ -167,8 +167,9 @@ def _state(roster: "Roster", needed: int) -> str:
     text = f"{len(here)} of {needed} clients are ready" + (f" ({few(here, SHOWN)})" if here else "")
     if starting := roster.starting():
         text += f", {starting} more are starting"
-    reasons = sorted(refusals.values())
-    return text + (f", {len(reasons)} cannot take part ({few(reasons, SHOWN)})" if reasons else "")
+    reasons, delays = sorted(refusals.values()), sorted(roster.delays)
+    text += f", {len(reasons)} cannot take part ({few(reasons, SHOWN)})" if reasons else ""
+    return text + (f"; {few(delays, SHOWN)}" if delays else "")
 
 
 def _too_few(roster: "Roster", needed: int) -> str:

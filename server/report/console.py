@@ -51,9 +51,10 @@ class ConsoleReporter(Reporter):
             "kernel": f"{gp.kernel}, output scale {gp.output_scale:g}, length scale {gp.length_scale:g}",
             inference: how,
         }
+        asked = "all" if s.clients_per_round >= n_clients else s.clients_per_round
         rows = {
             "data": f"{origin.data}, {s.task if origin.own else self._report.labels(s)}",
-            "clients": f"{n_clients}, {s.clients_per_round} sampled in each round",
+            "clients": f"{n_clients}, {asked} in each round",
             "rounds": f"{s.rounds}, validation every {s.evaluate_every}{_sample(s)}, {s.aggregation} average",
             "method": ", ".join([s.method, *_own_settings(s)]),
             **(gaussian if is_gaussian(s.method) else {"model": network}),

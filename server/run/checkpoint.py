@@ -10,7 +10,7 @@ import json
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from pfedgp_core.files.json_file import parse_object
 from pfedgp_core.files.regular import MalformedError, one_line
 from pfedgp_core.files.state import kept
 from pfedgp_core.files.tensors import read_tensors
+from pfedgp_core.metrics.best_choice import Measured
 from server.run.files import explained, is_partial, write_whole
 from server.run.record_lines import check_record
 from server.run.run_config import check_origin
@@ -45,14 +46,25 @@ _log = logging.getLogger("pfedgp")
 
 @dataclass
 class Model:
-    """A shared vector, the round that made it, and its metrics on the pooled validation data where it was measured."""
+    """A shared vector, the round that made it, and where it was measured its metrics on the validation data.
+
+    Attributes
+    ----------
+    vector : float32 [P]
+    round : int
+    metrics : mapping
+        Of the pooled data.
+    clients : mapping of str to Measured
+        Of each client, by its name; a checkpoint keeps those of the best model, with which later ones are compared.
+    """
 
     vector: np.ndarray
     round: int = 0
     metrics: Mapping[str, float | int | None] = field(default_factory=dict)
+    clients: Mapping[str, Measured] = field(default_factory=dict)
 
     def describe(self) -> dict[str, Any]:
-        """All but the vector."""
+        """All but the vector and the clients."""
         return {"round": self.round, "metrics": dict(self.metrics)}
 
 
@@ -106,9 +118,9 @@ def write_checkpoint(run: Path, checkpoint: Checkpoint) -> None:
     NonFiniteError
         It holds NaN or infinity.
     """
-    tensors = {"current": checkpoint.current.vector}
-    if checkpoint.best is not None and checkpoint.best.vector.tobytes() != checkpoint.current.vector.tobytes():
-        tensors["best"] = checkpoint.best.vector
+    tensors, best = {"current": checkpoint.current.vector}, checkpoint.best
+    if best is not None and best.vector.tobytes() != checkpoint.current.vector.tobytes():
+        tensors["best"] = best.vector
     if not all(np.isfinite(vector).all() for vector in tensors.values()):
         raise NonFiniteError(f"The model of round {checkpoint.round} holds NaN or infinity, so it is not kept.")
     header = {
@@ -118,7 +130,8 @@ def write_checkpoint(run: Path, checkpoint: Checkpoint) -> None:
         "spec": checkpoint.spec.to_json(),
         "roster": checkpoint.roster,
         "current": checkpoint.current.describe(),
-        "best": None if checkpoint.best is None else checkpoint.best.describe(),
+        "best": None if best is None else best.describe(),
+        "best_clients": {} if best is None else {name: list(astuple(of)) for name, of in best.clients.items()},
         "failed_rounds": checkpoint.failed_rounds,
         "lines": checkpoint.lines,
         "pending": checkpoint.pending,
@@ -220,7 +233,8 @@ def _from_parts(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Check
         spec=DataSpec.from_json(text(header["spec"])),
         roster=_object(header["roster"]),
         current=_model(current, header["current"]),
-        best=None if header["best"] is None else _model(best, header["best"]),
+        # Checkpoints of former versions say nothing of the clients.
+        best=None if header["best"] is None else _model(best, header["best"], header.get("best_clients", {})),
         failed_rounds=[
             {name: text(why) for name, why in _object(failed).items()} for failed in header["failed_rounds"]
         ],
@@ -231,9 +245,17 @@ def _from_parts(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Check
     )
 
 
-def _model(vector: np.ndarray, about: Any) -> Model:
+def _model(vector: np.ndarray, about: Any, clients: Any = None) -> Model:
     metrics = {key: None if value is None else finite(value) for key, value in _object(about["metrics"]).items()}
-    return Model(vector, count(about["round"]), metrics)
+    measured = {name: _measured(of) for name, of in _object(clients or {}).items()}
+    return Model(vector, count(about["round"]), metrics, measured)
+
+
+def _measured(of: Any) -> Measured:
+    n, score, log_likelihood = of
+    if count(n) < 1:
+        raise MalformedError("a client measured the best model on no sample")
+    return Measured(n, finite(score), finite(log_likelihood))
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def test_a_deployment_by_its_words(deployment: Deployment, tmp_path: Path) -> No
     run = deployment.start_run("first", *RUN, "--clients-per-round", "2", "--set", "min-clients=2")
     assert run.ends(120.0) == 0, run.text
     assert "data     own data of 2 sites" in run.text
-    assert open_to_others(deployment.state, "runs/", "flwr/apps") == []  # apps are pFedGP's own code
+    assert open_to_others(deployment.state, "runs/", "flwr/apps/") == []  # apps are pFedGP's own code
     for name in WARDS:
         assert open_to_others(deployment.site_state(name)) == []
     (tmp_path / "mine").touch()

@@ -1,5 +1,7 @@
 """Sums at every temperature: pooled they are those of the pooled predictions, and the wire refuses impossible ones."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 import torch
@@ -179,10 +181,49 @@ def test_a_client_that_claims_many_samples_counts_as_much_as_the_median_one() ->
     assert found == prudent_temperature([*honest, flat])
     assert found is not None
     assert found < 1000
-    # Clients of one size have the temperature of the pooled data.
-    equal = [temperature_sums(*binary([0.7, 0.8, 0.9] * 10, wrong)) for wrong in (0, 0, 3)]
-    pooled = [sum(at, MetricSums.zero()) for at in zip(*equal, strict=True)]
-    assert prudent_temperature(equal) == prudent_temperature([pooled])
+
+
+def test_two_clients_of_one_size_have_the_temperature_of_the_pooled_data() -> None:
+    equal = [temperature_sums(*binary([0.7, 0.8, 0.9] * 10, wrong)) for wrong in (0, 3)]
+    assert prudent_temperature(equal) == prudent_temperature([pooled(equal)]) != 1.0
+
+
+LIES = {
+    "all wrong": ([0.95] * 40, 40),
+    "all right and in doubt": ([0.51] * 40, 0),
+    "all right": ([0.95] * 40, 0),
+}
+
+
+def steps(temperature: float | None) -> int:
+    """Of the grid, from temperature 1."""
+    assert temperature is not None
+    return TEMPERATURE_GRID.index(temperature) - TEMPERATURE_GRID.index(1.0)
+
+
+def pooled(clients: Sequence[Sequence[MetricSums]]) -> list[MetricSums]:
+    """All clients as one, which nothing is left out of."""
+    return [sum(at, MetricSums.zero()) for at in zip(*clients, strict=True)]
+
+
+@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize("wrong", [0, 5, 12])
+def test_one_client_moves_the_temperature_a_step_further_from_1_than_the_others_do(wrong: int, lie: str) -> None:
+    honest = [temperature_sums(*binary([0.8, 0.9] * 20, wrong + more)) for more in range(4)]
+    alone = steps(prudent_temperature([pooled(honest)]))
+    found = steps(prudent_temperature([*honest, temperature_sums(*binary(*LIES[lie]))]))
+    assert min(alone, 0) - 1 <= found <= max(alone, 0) + 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "lie", "honestly", "unbounded", "bounded"),
+    [(5, "all wrong", 0, 2, 1), (0, "all right and in doubt", -1, -3, -2)],
+)
+def test_without_that_bound_it_would(wrong: int, lie: str, honestly: int, unbounded: int, bounded: int) -> None:
+    honest = [temperature_sums(*binary([0.8, 0.9] * 20, wrong)) for _ in range(4)]
+    both = [*honest, temperature_sums(*binary(*LIES[lie]))]
+    found = [steps(prudent_temperature(clients)) for clients in (honest, [pooled(both)], both)]
+    assert found == [honestly, unbounded, bounded]
 
 
 def scaled(sums: dict, times: int) -> dict:

@@ -109,6 +109,7 @@ def test_the_operator_of_a_site_that_cannot_take_part_is_told_once(
     [
         ({"what": "train"}, "Trained round 5 of run 7 in 1.2 s."),
         ({"what": "evaluate", "split": "validation"}, "Evaluated round 5 of run 7 in 1.2 s."),
+        ({"what": "the notice"}, "Read a notice of the server of run 7."),
         (
             {"what": "evaluate", "split": "test"},
             "Evaluated the best model, of round 5, of run 7 on test data in 1.2 s.",

@@ -41,6 +41,7 @@ def test_a_site_cannot_take_the_name_of_another_sites_key(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("server.clients.roster.BROKEN_RETRY_AFTER", 0.0)
+    monkeypatch.setattr("client.notices._said", {})  # another test may have said the same to this site
     grid = OwnGrid({})
     owner = add_keyed(grid, tmp_path, "a", "a")
     roster = Roster(ONE)

@@ -83,9 +83,18 @@ def test_a_resumed_simulation_waits_for_all_however_slowly_they_start(monkeypatc
         ({"input_shape": [3, 8, 8]}, "inputs of shape"),
     ],
 )
-def test_clients_that_do_not_belong_together_end_the_run_before_it_starts(changes: dict, reason: str) -> None:
-    with pytest.raises(RunFailedError, match=reason):
-        wait_for_clients(Roster(SMALL), FakeGrid(app, 5, greets_with(1, **changes)))
+def test_a_simulation_waits_for_all_its_clients_and_names_the_one_that_does_not_belong(
+    changes: dict, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(RunFailedError, match=rf"4 of 5 clients are ready .*{reason}"):
+        wait_for_clients(Roster(SMALL.replace(wait_timeout=0.3)), FakeGrid(app, 5, greets_with(1, **changes)))
+    assert reason in caplog.text
+
+
+def test_where_no_majority_belongs_together_the_run_ends_before_it_starts() -> None:
+    settings = SMALL.replace(clients=2, clients_per_round=2, partition="homogeneous")
+    with pytest.raises(RunFailedError, match="do not share one partition"):
+        wait_for_clients(Roster(settings), FakeGrid(app, 2, greets_with(1, partition_hash="0" * 64)))
 
 
 @pytest.mark.parametrize("field", [{"name": ""}, {"name": "a\nb"}, {"classes": [99]}, {"n_test": -1}, {"versions": 3}])
