@@ -15,6 +15,7 @@ from client.state import ClientStates, client_states
 from pfedgp_core.devices import explain_memory
 from pfedgp_core.errors import DataError
 from pfedgp_core.learning.privacy import private_update
+from pfedgp_core.learning.timing import cpu_time
 from pfedgp_core.methods.base import Method
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.wire.names import CONFIG, OK, SPLITS
@@ -52,7 +53,8 @@ def train(message: Message, context: Context) -> Message:
     stream = Stream(settings.seed, "train", request.round, data.name, device=site.device)
     with explain_memory(site.device):
         method, states, kept = _method(request, site, context)
-        update = checked_update(method, method.update(received, kept, data.train, stream))
+        with cpu_time() as spent:
+            update = checked_update(method, method.update(received, kept, data.train, stream))
     if states:
         update.result.counters["state_lost"] += states.lost
         states.settle(request.accepted, request.best, request.round)
@@ -66,8 +68,9 @@ def train(message: Message, context: Context) -> Message:
         n_train=len(data.train.labels),
         loss=result.loss,
         steps=result.steps,
+        gradients=result.gradients,
         counters=dict(+result.counters),
-        seconds=result.seconds,
+        seconds=result.seconds | spent,
         evaluation=evaluation,
         evaluation_error=evaluation_error,
     )
@@ -115,9 +118,11 @@ def _evaluate(request: Request, site: Site, model_round: int, context: Context) 
     stream = Stream(settings.seed, "evaluate", request.split, model_round, data.name, device=site.device)
     with explain_memory(site.device):
         method, states, kept = _method(request, site, context)
-        result = method.evaluate(request.shared_vector(), kept, data, request.split, stream)
+        with cpu_time() as spent:
+            result = method.evaluate(request.shared_vector(), kept, data, request.split, stream)
     if states and states.lost:
         result.counters["state_lost"] += 1
+    seconds = result.seconds | spent
     return EvaluateReply(
-        data.name, request.split, result.sums, dict(result.counters), result.seconds, result.calibration, result.own
+        data.name, request.split, result.sums, dict(result.counters), seconds, result.calibration, result.own
     )

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pfedgp_core.config import Settings
+from pfedgp_core.learning.timing import CPU
 from pfedgp_core.metrics.task_report import TaskReport
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 from pfedgp_core.wire.versions import software_versions
@@ -53,9 +54,10 @@ def round_record(
         "validation_failed": {},
         "best": False,
         "counters": _counters(replies),
+        "gradients": sum(reply.gradients for reply in replies),
         "bytes_sent": _bytes(training.asked),
         "bytes_received": training.bytes_received,
-        "seconds": seconds | {"network": spent["network"], "gp": spent["gp"]},
+        "seconds": seconds | spent,
     }
 
 
@@ -85,7 +87,7 @@ def with_evaluation(record: Mapping[str, Any], evaluation: Evaluation, best: boo
         "best": best,
         "counters": dict(sorted(counters.items())),
         "bytes_sent": record["bytes_sent"] + _bytes(evaluation.asked),
-        "seconds": {**seconds, **{phase: seconds[phase] + spent[phase] for phase in spent}},
+        "seconds": {**seconds, **{phase: seconds.get(phase, 0.0) + spent[phase] for phase in spent}},
     }
 
 
@@ -127,12 +129,13 @@ def summary(
     Metrics are federated: over the test samples of all clients, each predicted by its own client, and each client
     counts with a bounded number (`pfedgp_core.bounded_counts`). Those that begin with ``own_`` come from predictions
     among the client's own classes alone, those with ``mean_`` are means over clients, each with weight 1.
-    ``gp_share`` and ``network_share`` are shares of the clients' computing time.
+    ``gp_share`` and ``network_share`` are shares of the clients' computing time. ``gradients`` counts those of all
+    updates; ``cpu_seconds`` are the clients' for updates and evaluations, the final test with them.
     """
     test_replies = [a.reply for a in test.replies.accepted.values()]
     spent = Counter(_spent(test_replies))
     for record in history:
-        spent.update({phase: record["seconds"][phase] for phase in ("network", "gp")})
+        spent.update({phase: record["seconds"].get(phase, 0.0) for phase in ("network", "gp", CPU)})
     total = spent["network"] + spent["gp"]
     numbers, claimed = test.metrics, test.claimed
     notes = []
@@ -160,7 +163,9 @@ def summary(
         "clipped": clipped_rounds(history),
         "partition_hash": roster.reference.partition_hash or None,
         **_of_run(settings),
+        **{key: sum(record.get(key, 0) for record in history) for key in ("gradients", "bytes_sent", "bytes_received")},
         "seconds": seconds,
+        "cpu_seconds": spent[CPU],
         "gp_share": spent["gp"] / total if total else None,
         "network_share": spent["network"] / total if total else None,
         "other_client_versions": sorted(clients_software - _as_lines(software_versions())),
@@ -218,7 +223,7 @@ def _as_lines(versions: dict[str, str]) -> set[str]:
 
 
 def _spent(replies: Iterable[Reply]) -> dict[str, float]:
-    spent = {"network": 0.0, "gp": 0.0}
+    spent = {"network": 0.0, "gp": 0.0, CPU: 0.0}
     for reply in replies:
         for phase in spent:
             spent[phase] += reply.seconds.get(phase, 0.0)

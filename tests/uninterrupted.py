@@ -47,7 +47,7 @@ def same(run: Run, other: Run) -> bool:
     for name in ("best/meta.json", "final/meta.json", "clients.csv", "calibration.json", "partition.json"):
         assert (run.path / name).read_text() == (other.path / name).read_text(), name
     assert run.lasting == other.lasting
-    clock = {"seconds", "gp_share", "network_share", "run"}
+    clock = {"seconds", "cpu_seconds", "gp_share", "network_share", "run"}
     kept = [{key: value for key, value in r.summary.items() if key not in clock} for r in (run, other)]
     assert kept[0] == kept[1]
     assert not list(run.path.rglob("*.partial"))

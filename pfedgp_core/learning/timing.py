@@ -7,7 +7,9 @@ from contextlib import contextmanager
 
 from pfedgp_core.learning.result import UpdateResult
 
-__all__ = ["PhaseTimer", "network_time"]
+__all__ = ["CPU", "PhaseTimer", "cpu_time", "network_time"]
+
+CPU = "cpu"  # a phase beside the others, which it covers
 
 
 class PhaseTimer:
@@ -40,3 +42,11 @@ def network_time(result: UpdateResult) -> Iterator[None]:
     with timer.phase("network"):
         yield
     result.seconds["network"] = result.seconds.get("network", 0.0) + timer.seconds["network"]
+
+
+@contextmanager
+def cpu_time() -> Iterator[dict[str, float]]:
+    """The CPU seconds of this thread in the block, as the phase `CPU` of what the block gives."""
+    spent, began = {CPU: 0.0}, time.thread_time()
+    yield spent
+    spent[CPU] = time.thread_time() - began

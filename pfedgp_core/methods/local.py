@@ -62,6 +62,7 @@ class Local(PFedGP):
                 return result
             total.loss = result.loss if total.loss is None else total.loss
             total.steps += result.steps
+            total.gradients += result.gradients
             total.counters += result.counters
             for phase, seconds in result.seconds.items():
                 total.seconds[phase] = total.seconds.get(phase, 0.0) + seconds

@@ -100,6 +100,7 @@ def _update(
             if loss is None:
                 break
             loss.backward()
+            result.gradients += 1
         first = loss.detach() if epoch == 0 else first
         with timer.phase("network"):
             passed.backward()

@@ -35,11 +35,12 @@ class TrainReply:
     seconds: dict[str, float] = field(default_factory=dict)
     evaluation: "EvaluateReply | None" = None
     evaluation_error: str = ""
+    gradients: int = 0
 
     def to_wire(self) -> tuple[Fields, Fields]:
         """Return (config, metrics)."""
         config: Fields = {CLIENT: self.name, STATUS: self.status}
-        metrics: Fields = {"n_train": self.n_train, "steps": self.steps}
+        metrics: Fields = {"n_train": self.n_train, "steps": self.steps, "gradients": self.gradients}
         if self.loss is not None:
             metrics["loss"] = float(self.loss)
         metrics |= _log_fields(self.counters, self.seconds)
@@ -66,6 +67,7 @@ class TrainReply:
             n_train=n_train,
             loss=_get(metrics, "loss", _loss) if "loss" in metrics else None,
             steps=_get(metrics, "steps", count),
+            gradients=_get(metrics, "gradients", count) if "gradients" in metrics else 0,  # sites of old have none
             counters=_named(metrics, "counter.", count),
             seconds=_named(metrics, "seconds.", seconds),
         )

@@ -81,6 +81,7 @@ _CHECKS: dict[str, Callable[[Any], object]] = {
     "standard_errors": _table(finite),
     "counters": _table(integer),
     "seconds": _table(finite),
+    "gradients": count,
     "bytes_sent": integer,
     "bytes_received": integer,
     "train_loss": _number,

@@ -53,7 +53,7 @@ def test_train_depends_on_seed_round_and_client_only() -> None:
     assert vectors[0] == vectors[1] != vectors[2]
     reply = read(TrainReply, first)
     assert (reply.name, reply.status, reply.steps) == ("client-00", "ok", 1)
-    assert set(reply.seconds) == {"network", "gp"}
+    assert set(reply.seconds) == {"network", "gp", "cpu"}
 
 
 def test_evaluate_measures_the_split_that_was_asked_for() -> None:

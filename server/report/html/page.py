@@ -200,6 +200,8 @@ def _costs(run: RunFiles) -> str:
         "of these, validation": duration(total(lambda r: _seconds(r, "evaluate"))),
         "Clients' computing time, network": duration(total(lambda r: _seconds(r, "network"))),
         "Clients' computing time, Gaussian processes": duration(total(lambda r: _seconds(r, "gp"))),
+        "Clients' CPU time": duration(total(lambda r: _seconds(r, "cpu"))),
+        "Gradients of all updates": f"{total(lambda r: r.get('gradients', 0)):,.0f}",
         "Replies that failed": f"{total(lambda r: len(r.get('failed') or ())):.0f}",
         "Updates that were shortened": f"{total(lambda r: len(r.get('clipped') or ())):.0f}",
     }
