@@ -164,6 +164,7 @@ class Onboarding:
     ) -> tuple[Split, tuple[str, ...]]:
         """The training samples at all paths together, and the names of their columns, which must agree."""
         splits = []
+        model.prepare()
         for path in paths:
             if isinstance(path, Split):
                 splits.append(path)
@@ -187,6 +188,7 @@ class Onboarding:
             resize=self.resize,
             label_column=self.label_column,
             split="train" if split_paths(path) else None,
+            room=model.require_room,
         )
 
 

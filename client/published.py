@@ -70,7 +70,7 @@ def onboard_node(model: TrainedModel, node_config: Mapping[str, Any]) -> Onboard
     require_onboards(model.settings)
     require_room_for_model(model, node_config)
     model = replace(model, allowed=(model.settings.network,))  # by the operator, or pFedGP's own
-    _ = model.state  # refuses a vector of another length, or one that is not finite
+    model.prepare()  # refuses a vector of another length, or one that is not finite
     name, source = _source(model, node_config)
     onboarding = Onboarding(
         Path(folder).expanduser(),

@@ -136,7 +136,7 @@ def _held_out(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
     from pfedgp_core.site.samples import sample_digests
 
     samples = read_samples(
-        args.data, input_shape=site.model.input_shape, resize=args.resize, label_column=args.label_column
+        args.data, input_shape=site.model.prepare().input_shape, resize=args.resize, label_column=args.label_column
     )
     if site.columns and samples.columns and site.columns != samples.columns:
         raise DataError(

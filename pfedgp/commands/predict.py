@@ -125,7 +125,7 @@ def _write(file: BinaryIO, where: Path, site: "SavedSite", args: argparse.Namesp
         nonlocal share
         for block, reached in read_blocks(
             args.data,
-            input_shape=site.model.input_shape,
+            input_shape=site.model.prepare().input_shape,
             resize=args.resize,
             label_column=args.label_column,
             rows=ROWS,

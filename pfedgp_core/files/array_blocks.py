@@ -9,8 +9,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from pfedgp_core.files.arrays import check_values, members, open_archive, read_header, read_member
-from pfedgp_core.files.memory import require_memory
+from pfedgp_core.files.arrays import check_values, chosen_members, open_archive, read_header, read_member
+from pfedgp_core.files.memory import require_free
 from pfedgp_core.files.regular import MalformedError
 
 __all__ = ["ArrayStream", "StreamedArrays", "open_npz"]
@@ -52,7 +52,7 @@ class ArrayStream:
             yield from (whole[first : first + rows] for first in range(0, max(len(whole), 1), rows))
             return
         width = math.prod(self.shape[1:]) * self.dtype.itemsize
-        require_memory(width * rows)
+        require_free(width * rows)
         with self._archive.open(self._info) as member:
             member.read(self._start)
             for first in range(0, self.shape[0], rows):
@@ -65,7 +65,7 @@ class ArrayStream:
 
     def whole(self) -> np.ndarray:
         """All its rows; MalformedError where they do not fit into memory."""
-        require_memory(self._info.file_size)
+        require_free(self._info.file_size)
         return np.atleast_1d(read_member(self._archive, self._info))
 
 
@@ -99,12 +99,11 @@ def open_npz(file: BinaryIO, wanted: Collection[str]) -> Iterator[StreamedArrays
     Raises
     ------
     MalformedError, zipfile.BadZipFile
-        It is no such archive, or its headers ask for other sizes than it has.
+        It is no such archive, its headers ask for other sizes than it has, or it is packed as no data are.
     """
     with open_archive(file) as archive:
-        found = members(archive)
-        streams = {name: _stream(archive, info) for name, info in found.items() if name.lower() in wanted}
-        yield StreamedArrays(tuple(found), streams)
+        names, chosen = chosen_members(archive, file, wanted)
+        yield StreamedArrays(names, {name: _stream(archive, info) for name, info in chosen.items()})
 
 
 def _stream(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> ArrayStream:

@@ -12,14 +12,27 @@ from typing import IO
 
 import numpy as np
 
-from pfedgp_core.files.memory import require_memory
+from pfedgp_core.files.memory import require_free
 from pfedgp_core.files.regular import MalformedError, decoding, open_regular
+from pfedgp_core.words import size
 
-__all__ = ["Arrays", "Header", "check_values", "members", "open_archive", "read_header", "read_member", "read_npz"]
+__all__ = [
+    "Arrays",
+    "Header",
+    "check_values",
+    "chosen_members",
+    "open_archive",
+    "read_header",
+    "read_member",
+    "read_npz",
+]
 
 _SUFFIX = ".npy"
 _LARGEST_HEADER = 10_000  # characters, as numpy's own bound
 _EMPTY = 65_536  # bytes that the axes of an array without values may stand for
+_LIGHT = 64 * 1024 * 1024  # bytes of arrays, however small they are packed
+_TIMES = 200  # as large as they are packed, data never are; equal values are up to a thousand times
+_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # numpy's; of others a few bytes become gigabytes at once
 
 
 @dataclass(frozen=True)
@@ -72,14 +85,13 @@ def read_npz(path: Path, wanted: Collection[str]) -> Arrays:
     MissingFileError
         There is no such file.
     UnreadableFileError
-        It is no such archive, cut, encrypted, holds Python objects, asks for other sizes than it has, or for more
-        memory than there is.
+        It is no such archive, cut, encrypted, holds Python objects, asks for other sizes than it has, for more memory
+        than there is, or is packed as no data are.
     """
     with open_regular(path) as file, decoding(path), open_archive(file) as archive:
-        found = members(archive)
-        chosen = {name: info for name, info in found.items() if name.lower() in wanted}
-        require_memory(sum(info.file_size for info in chosen.values()))
-        return Arrays(tuple(found), {name: read_member(archive, info) for name, info in chosen.items()})
+        names, chosen = chosen_members(archive, file, wanted)
+        require_free(sum(info.file_size for info in chosen.values()))
+        return Arrays(names, {name: read_member(archive, info) for name, info in chosen.items()})
 
 
 @contextmanager
@@ -95,8 +107,28 @@ def open_archive(file: IO[bytes]) -> Iterator[zipfile.ZipFile]:
         yield archive
 
 
-def members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """The arrays of an archive by name; MalformedError where two have one name."""
+def chosen_members(
+    archive: zipfile.ZipFile, file: IO[bytes], wanted: Collection[str]
+) -> tuple[tuple[str, ...], dict[str, zipfile.ZipInfo]]:
+    """The names of all arrays of an archive, and by name those that are wanted, of which nothing was unpacked yet.
+
+    Raises
+    ------
+    MalformedError
+        Two have one name, or they are packed as no data are.
+    """
+    found = _members(archive)
+    chosen = {name: info for name, info in found.items() if name.lower() in wanted}
+    unpacked, packed = sum(info.file_size for info in chosen.values()), file.seek(0, io.SEEK_END)
+    if unpacked > max(_LIGHT, _TIMES * packed):
+        raise MalformedError(
+            f"{size(packed)} unpack to {size(unpacked)}, as no data do; if they are data, write them with numpy.savez, "
+            "which does not pack"
+        )
+    return tuple(found), chosen
+
+
+def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     found = [info for info in archive.infolist() if info.filename.endswith(_SUFFIX)]
     by_name = {info.filename.removesuffix(_SUFFIX): info for info in found}
     if len(by_name) < len(found):
@@ -108,6 +140,8 @@ def read_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Header:
     """The header of an array, compared with the bytes that are there; MalformedError where it lies."""
     if info.flag_bits & 1:
         raise MalformedError("it is encrypted")
+    if info.compress_type not in _PACKINGS:
+        raise MalformedError("it is packed in another way than numpy does")
     with archive.open(info) as member:
         start = io.BytesIO(member.read(_LARGEST_HEADER))
     shape, by_column, dtype = _header(start)

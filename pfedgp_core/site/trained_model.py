@@ -142,6 +142,11 @@ class TrainedModel:
         state.load_vector(self.vector)
         return state.requires_grad_(False).eval()
 
+    def prepare(self) -> "TrainedModel":
+        """Build the network, so that a model that does not fit is refused before data are read; raises as `state`."""
+        _ = self.state
+        return self
+
     def require_room(self, samples: int, classes: int) -> None:
         """Make sure that this machine holds a classifier of so many samples and classes; MemoryLimitError where not."""
         work = Workload(samples, classes)

@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from client.onboard import Onboarding
 from client.own_site import Source, own_site
 from client.published import onboard_node
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import MemoryLimitError
+from pfedgp_core.memory import MemoryLimit
+from pfedgp_core.model.shared import SharedState
 from pfedgp_core.site.trained_model import TrainedModel
 from tests.client.site_requests import OWN, ask, node
 from tests.own_sites import archive, image_folder, rows_of
@@ -68,3 +71,32 @@ def test_a_published_model_is_not_built_beyond_the_limit(tmp_path: Path) -> None
     with pytest.raises(MemoryLimitError, match="the network 'auto' of"):
         onboard_node(model, node(tmp_path / "data.npz", state=str(tmp_path / "state"), max_memory="4"))
     assert not (tmp_path / "state").exists()
+
+
+def test_a_carried_model_that_does_not_fit_is_refused_before_images_are_resized(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MemoryLimit, "of_machine", lambda: MemoryLimit(4e9))
+    model = TrainedModel(np.zeros(3, np.float32), OWN, ("0", "1"), (3, 5000, 5000), np.zeros(3), np.ones(3))
+    made = Onboarding(tmp_path / "site", resize=True)
+    with pytest.raises(MemoryLimitError, match="the network 'auto' of"):
+        made.create(model, [archive(tmp_path / "few.npz", rows_of(0, 1)[:2])])
+
+
+@pytest.mark.parametrize("kind", ["folder", "archive"])
+def test_a_classifier_that_does_not_fit_is_refused_before_images_are_resized(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vector = SharedState.initial(OWN, (1, 16, 16), 2).to_vector()
+    model = TrainedModel(vector, OWN, ("0", "1"), (1, 16, 16), np.zeros(1), np.ones(1))
+    rows, asked = rows_of(0, 1), []
+
+    def no_room(_: TrainedModel, samples: int, classes: int) -> None:
+        asked.append((samples, classes))
+        raise MemoryLimitError("no room")
+
+    monkeypatch.setattr(TrainedModel, "require_room", no_room)
+    data = image_folder(tmp_path / "a", rows) if kind == "folder" else archive(tmp_path / "a.npz", rows)
+    with pytest.raises(MemoryLimitError, match="no room"):
+        Onboarding(tmp_path / "site", resize=True).create(model, [data])
+    assert asked == [(len(rows), 2)]

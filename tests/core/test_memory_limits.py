@@ -39,11 +39,11 @@ def test_what_is_no_amount_is_refused(text: str) -> None:
 
 def test_only_resized_samples_are_bounded() -> None:
     limit = MemoryLimit(1e6)
-    Wanted((3, 500, 500), resize=False, memory=limit).require_memory(100)
-    Wanted(None, resize=True, memory=limit).require_memory(100)
-    Wanted((3, 8, 8), resize=True, memory=limit).require_memory(100)
+    Wanted((3, 500, 500), resize=False, memory=limit).require_room(100, 2)
+    Wanted(None, resize=True, memory=limit).require_room(100, 2)
+    Wanted((3, 8, 8), resize=True, memory=limit).require_room(100, 2)
     with pytest.raises(MemoryLimitError, match="100 samples of shape 3 x 500 x 500"):
-        Wanted((3, 500, 500), resize=True, memory=limit).require_memory(100)
+        Wanted((3, 500, 500), resize=True, memory=limit).require_room(100, 2)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ from pfedgp_core.data.own.image_folder import fit_arrays
 from pfedgp_core.data.own.samples import Block, Findings, Samples, Wanted, input_digests, label_texts
 from pfedgp_core.errors import DataError, UnreadableFileError
 from pfedgp_core.files.array_blocks import ArrayStream, open_npz
-from pfedgp_core.files.arrays import Arrays, read_npz
-from pfedgp_core.files.regular import MalformedError, decoding
+from pfedgp_core.files.memory import require_free
+from pfedgp_core.files.regular import MalformedError, decoding, open_regular
+from pfedgp_core.memory import FLOAT
 from pfedgp_core.words import counted, cut, few, size
 
 __all__ = ["INPUT_KEYS", "LABEL_KEYS", "arranged_inputs", "load_npz", "npz_blocks"]
@@ -23,7 +24,9 @@ __all__ = ["INPUT_KEYS", "LABEL_KEYS", "arranged_inputs", "load_npz", "npz_block
 INPUT_KEYS = ("inputs", "images", "x", "features")
 LABEL_KEYS = ("labels", "y")
 NAMES_KEY = "class_names"
+KEYS = {*INPUT_KEYS, *LABEL_KEYS, NAMES_KEY}
 BLOCK = 2**26  # bytes of the samples that are read at a time
+SAMPLE = 200  # bytes of memory that a sample takes beside its values: its label as text, its number, its hash
 
 T = TypeVar("T")
 A = TypeVar("A", np.ndarray, ArrayStream)
@@ -46,17 +49,18 @@ def load_npz(path: Path, wanted: Wanted, findings: Findings) -> Samples | None:
         The file cannot be read, or lacks an array.
     """
     findings.kind = "numpy archive"
-    arrays = _read(path)
-    inputs = _pick(arrays.values, INPUT_KEYS)
-    labels = _pick(arrays.values, LABEL_KEYS)
-    _require_arrays(path, inputs, labels, arrays.names, wanted)
-    assert inputs is not None
-    inputs = np.atleast_1d(inputs)
-    texts = None
-    if labels is not None:
-        names = _pick(arrays.values, (NAMES_KEY,))
-        texts = _named(path, _column(path, np.atleast_1d(labels), inputs), names)
-    return _samples(inputs, texts, 0, wanted, findings)
+    with _as_npz(path), open_regular(path) as opened, decoding(path), open_npz(opened, KEYS) as arrays:
+        inputs, labels = _pick(arrays.streams, INPUT_KEYS), _pick(arrays.streams, LABEL_KEYS)
+        _require_arrays(path, inputs, labels, arrays.names, wanted)
+        assert inputs is not None
+        if labels is not None:
+            _column(path, labels, inputs)
+        taken = inputs.shape[0] * SAMPLE + math.prod(inputs.shape) * FLOAT
+        require_free(taken + sum(stream.size for stream in arrays.streams.values()))
+        names = _pick(arrays.streams, (NAMES_KEY,)) if labels is not None else None
+        known = None if names is None else names.whole()
+        texts = None if labels is None else _named(path, labels.whole(), known)
+        return _samples(inputs.whole(), texts, 0, wanted, findings)
 
 
 def npz_blocks(path: Path, opened: BinaryIO, wanted: Wanted, rows: int, most: float = math.inf) -> Iterator[Block]:
@@ -78,7 +82,7 @@ def npz_blocks(path: Path, opened: BinaryIO, wanted: Wanted, rows: int, most: fl
     DataError
         It cannot be read, is larger, or lacks an array, from the block on where that shows.
     """
-    with _as_npz(path), decoding(path), open_npz(opened, {*INPUT_KEYS, *LABEL_KEYS, NAMES_KEY}) as arrays:
+    with _as_npz(path), decoding(path), open_npz(opened, KEYS) as arrays:
         inputs, labels = _pick(arrays.streams, INPUT_KEYS), _pick(arrays.streams, LABEL_KEYS)
         _require_arrays(path, inputs, labels, arrays.names, wanted)
         assert inputs is not None
@@ -108,7 +112,8 @@ def _samples(
     arranged = arranged_inputs(inputs, findings)
     if arranged is None:
         return None
-    shaped = fit_arrays(arranged, wanted, findings) if arranged.ndim == 4 else arranged
+    classes = len(set(texts or ()))
+    shaped = fit_arrays(arranged, wanted, findings, classes) if arranged.ndim == 4 else arranged
     if shaped is None:
         return None
     digests = input_digests(arranged) if wanted.digests else None
@@ -121,11 +126,6 @@ def _as_npz(path: Path) -> Iterator[None]:
         yield
     except UnreadableFileError as error:
         raise DataError(f"{path} cannot be read as .npz ({error.reason}): write it again with numpy.savez.") from error
-
-
-def _read(path: Path) -> Arrays:
-    with _as_npz(path):
-        return read_npz(path, {*INPUT_KEYS, *LABEL_KEYS, NAMES_KEY})
 
 
 def _pick(arrays: Mapping[str, T], keys: tuple[str, ...]) -> T | None:

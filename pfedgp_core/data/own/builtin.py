@@ -43,7 +43,7 @@ def builtin_samples(
         findings = Findings()
         images = split.inputs.ndim == 4
         inputs = (
-            fit_arrays(split.inputs, Wanted(input_shape, resize=True, memory=memory), findings)
+            fit_arrays(split.inputs, Wanted(input_shape, resize=True, memory=memory), findings, len(names or ()))
             if images
             else split.inputs
         )

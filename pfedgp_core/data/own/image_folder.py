@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import numpy as np
 from pfedgp_core.data.own.samples import Block, Findings, Samples, Wanted, input_digests
 from pfedgp_core.errors import DataError, UnreadableFileError
 from pfedgp_core.files.image import SUFFIXES, read_image
+from pfedgp_core.files.memory import require_free
 from pfedgp_core.files.regular import MalformedError, decoding, one_line
 from pfedgp_core.words import counted, few, shape_text
 
@@ -79,14 +81,14 @@ def _read(folder: Path, files: list[tuple[Path, str]], wanted: Wanted, findings:
             "that shape, or another model."
         )
         return None
-    wanted.require_memory(len(files))
+    wanted.require_room(len(files), len({label for _, label in files if label}))
     size = None if wanted.input_shape is None else wanted.input_shape[1:]
-    arrays, kept, digests, unreadable = [], [], [], []
+    arrays, kept, digests, unreadable, held = [], [], [], [], 0
     sizes: Counter[tuple[int, int]] = Counter()
     for path, label in files:
         try:
             with decoding(path):
-                image = read_image(path, _require_eight_bits)
+                image = read_image(path, partial(_require_usable, held))
                 digest = input_digests(_to_array(image, None, None)[None])[0] if wanted.digests else _UNKNOWN
                 fits = size is None or wanted.resize or (image.height, image.width) == size
                 array = _to_array(image, channels, size) if fits else None
@@ -96,6 +98,7 @@ def _read(folder: Path, files: list[tuple[Path, str]], wanted: Wanted, findings:
         sizes[image.height, image.width] += 1
         if array is not None:
             arrays.append(array)
+            held += array.nbytes
             kept.append((path, label))
             digests.append(digest)
     if unreadable:
@@ -123,7 +126,7 @@ def _read(folder: Path, files: list[tuple[Path, str]], wanted: Wanted, findings:
     return Samples(inputs, ids, labels if any(labels) else None, digests=hashes)
 
 
-def fit_arrays(images: np.ndarray, wanted: Wanted, findings: Findings) -> np.ndarray | None:
+def fit_arrays(images: np.ndarray, wanted: Wanted, findings: Findings, classes: int = 1) -> np.ndarray | None:
     """Bring images of an array to the model's shape, by the rules of `load_image_folder`.
 
     Parameters
@@ -131,6 +134,8 @@ def fit_arrays(images: np.ndarray, wanted: Wanted, findings: Findings) -> np.nda
     images : uint8 [N, C, H, W]
     wanted : Wanted
     findings : Findings
+    classes : int
+        That the images are of, where that is known.
 
     Returns
     -------
@@ -150,7 +155,7 @@ def fit_arrays(images: np.ndarray, wanted: Wanted, findings: Findings) -> np.nda
     if images.shape[2:] != shape[1:] and not wanted.resize:
         _check_sizes(Counter({(images.shape[2], images.shape[3]): len(images)}), shape[1:], wanted, findings)
         return None
-    wanted.require_memory(len(images))
+    wanted.require_room(len(images), classes)
     from PIL import Image
 
     def fitted(image: np.ndarray) -> np.ndarray:
@@ -217,10 +222,13 @@ def _check_sizes(
     )
 
 
-def _require_eight_bits(image: "Image") -> None:
+def _require_usable(held: int, image: "Image") -> None:
+    """Refuse what cannot be used before it is decoded; `held` are the bytes of the images before, which are copied."""
     if image.mode.startswith(("I", "F")):
         # Pillow would cut everything above 255 to white.
         raise MalformedError(f"{image.mode}: more than 8 bits a pixel, convert it to 8 bits")
+    decoded = 2 * len(_MODES[3]) * image.width * image.height
+    require_free(held + decoded, "it and the images before")
 
 
 def _to_array(image: "Image", channels: int | None, size: Sequence[int] | None) -> np.ndarray:

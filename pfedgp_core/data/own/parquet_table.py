@@ -11,13 +11,14 @@ import numpy as np
 from pfedgp_core.data.own.samples import Block, Findings, Samples, Wanted, label_texts
 from pfedgp_core.data.own.table_columns import split_columns, usable_rows
 from pfedgp_core.errors import DataError, UnreadableFileError
-from pfedgp_core.files.memory import require_memory
+from pfedgp_core.files.memory import require_free
 from pfedgp_core.files.regular import MalformedError, decoding, open_regular
 from pfedgp_core.words import cut
 
 __all__ = ["load_parquet", "parquet_blocks"]
 
 CELL = 100  # bytes of memory that a value of a table takes while it is read
+_TEXTS = ("string", "large_string", "binary", "large_binary")
 PIECE = 2**20  # bytes of the file at a time, of each column
 
 
@@ -75,21 +76,50 @@ def _read(path: Path, rows: int | None) -> Iterator[tuple[dict[str, list[Any]], 
             parquet.ParquetFile(opened, buffer_size=PIECE, pre_buffer=False) as file,
         ):
             about = file.metadata
-            # A few bytes may stand for billions of equal values.
-            require_memory((about.num_rows if rows is None else rows) * about.num_columns * CELL)
-            if len(set(file.schema_arrow.names)) < len(file.schema_arrow.names):
+            require_free(_unpacked(about, rows))
+            kinds = {field.name: str(field.type) for field in file.schema_arrow}
+            if len(kinds) < len(file.schema_arrow.names):
                 raise MalformedError("it has two columns of one name")
+        texts = [name for name, kind in kinds.items() if kind in _TEXTS]
+        with (
+            open_regular(path) as opened,
+            decoding(path),
+            parquet.ParquetFile(opened, buffer_size=PIECE, pre_buffer=False, read_dictionary=texts) as file,
+        ):
             # Its threads can outlive the reading, and then end the process with them.
             if rows is None or not about.num_rows:
-                yield dict(file.read(use_threads=False).to_pydict()), 0, 1.0
+                yield _cells(file.read(use_threads=False)), 0, 1.0
                 return
             first = 0
             for batch in file.iter_batches(rows, use_threads=False):
-                table = dict(batch.to_pydict())
                 following = first + batch.num_rows
-                yield table, first, min(1.0, following / about.num_rows)
+                yield _cells(batch), first, min(1.0, following / about.num_rows)
                 first = following
     except UnreadableFileError as error:
         raise DataError(
             f"{path} cannot be read as Parquet ({error.reason}): write it again, or save it as CSV."
         ) from error
+
+
+def _unpacked(metadata: Any, rows: int | None) -> int:
+    """Bytes of memory that a table takes, or so many rows of it: a few of its own may stand for billions of values."""
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
+    values: int = sum(chunk.num_values for chunk in chunks)
+    if rows is None:
+        return values * CELL + sum(int(chunk.total_uncompressed_size) for chunk in chunks)
+    return values * CELL * min(rows, int(metadata.num_rows)) // max(int(metadata.num_rows), 1)
+
+
+def _cells(table: Any) -> dict[str, list[Any]]:
+    """The columns of Arrow. A text is there once however often it occurs, or a few would fill all memory."""
+    columns: dict[str, list[Any]] = {}
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        cells = columns.setdefault(name, [])
+        for chunk in getattr(column, "chunks", [column]):
+            if hasattr(chunk, "dictionary"):
+                values = chunk.dictionary.to_pylist()
+                cells += [None if i is None else values[i] for i in chunk.indices.to_pylist()]
+            else:
+                cells += chunk.to_pylist()
+    return columns

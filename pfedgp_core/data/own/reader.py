@@ -13,7 +13,7 @@ folder with ``train`` and, optionally  any of these per split: folders, or files
 =====================================  =================================================================================
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pfedgp_core.data.own.check import DataReport, note_repeated, report_on
@@ -38,6 +38,7 @@ def read_samples(
     labelled: bool = True,
     split: str | None = None,
     memory: MemoryLimit | None = None,
+    room: Callable[[int, int], None] | None = None,
 ) -> Samples:
     """Read all samples of a path.
 
@@ -56,6 +57,8 @@ def read_samples(
         Which part of a folder with splits; such a folder is refused without it. Other data have no parts.
     memory : MemoryLimit, optional
         How much resized images may take; default: most of the machine's memory.
+    room : callable, optional
+        Sees the number of images and of their classes before any is resized; see `Wanted`.
 
     Raises
     ------
@@ -66,7 +69,7 @@ def read_samples(
     """
     path = part_of(Path(path).expanduser(), split)
     findings = Findings()
-    samples = read_path(path, Wanted(input_shape, resize, label_column, labelled, memory), findings)
+    samples = read_path(path, Wanted(input_shape, resize, label_column, labelled, memory, room=room), findings)
     return require_usable(path, samples, findings, input_shape)
 
 

@@ -5,6 +5,7 @@ A reader never stops at the first fault. It leaves out what it cannot use and sa
 """
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -32,6 +33,9 @@ class Wanted:
         How much resized images may take; default: most of the machine's memory.
     digests : bool
         Whether the samples get their hashes.
+    room : callable, optional
+        Sees the number of images and of their classes before any is resized, and raises MemoryLimitError where there
+        is no room for what is to be made of them.
     """
 
     input_shape: tuple[int, ...] | None = None
@@ -40,10 +44,13 @@ class Wanted:
     labelled: bool = True
     memory: MemoryLimit | None = None
     digests: bool = True
+    room: Callable[[int, int], None] | None = None
 
-    def require_memory(self, samples: int) -> None:
-        """Make sure that so many samples, resized to the wanted shape, keep to the limit; raises MemoryLimitError."""
+    def require_room(self, samples: int, classes: int) -> None:
+        """Make sure that so many samples, resized to the wanted shape, keep to the limits; raises MemoryLimitError."""
         if self.resize and self.input_shape is not None:
+            if self.room is not None:
+                self.room(samples, classes)
             require_memory([inputs_need(samples, self.input_shape)], self.memory or MemoryLimit.of_machine())
 
 

@@ -8,6 +8,7 @@ import csv
 import io
 import itertools
 import math
+from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ import numpy as np
 from pfedgp_core.data.own.samples import Block, Findings, Samples, Wanted
 from pfedgp_core.data.own.table_columns import split_columns, usable_rows
 from pfedgp_core.errors import DataError, UnreadableFileError
+from pfedgp_core.files.memory import require_free
 from pfedgp_core.files.regular import MalformedError, decoding, open_regular
 from pfedgp_core.words import counted, cut, few
 
@@ -27,6 +29,8 @@ __all__ = ["csv_blocks", "load_csv"]
 _SEPARATORS = ",;\t"
 _MISSING = ("", "na", "n/a", "nan", "null", "none")
 LONGEST_LINE = 16 * 1024 * 1024  # characters of the line of column names
+COPIES = 8  # bytes of memory that a value takes once more when all rows were read
+_LOOK_AFTER = 4096  # rows, whether there is memory for more
 
 
 def load_csv(path: Path, wanted: Wanted, findings: Findings) -> Samples | None:
@@ -106,7 +110,7 @@ class _Table:
     def read(self, most: int | None, findings: Findings) -> Samples | None:
         """The next rows, all where `most` is None; of a whole table, having none is a problem."""
         position = None if self.label is None else self.columns.index(self.label)
-        numbers: list[list[float]] = []
+        numbers = array("d")  # a list of rows takes four times as much
         labels, ids, ragged, texts = [], [], [], []
         behind = [] if self.ahead is None else [self.ahead]
         for number, row in itertools.islice(itertools.chain(behind, self.rows), most):
@@ -120,9 +124,11 @@ class _Table:
                 wrong = next(i for i, cell in enumerate(row) if not _is_number(cell))
                 texts.append(f"{cut(row[wrong], 60)!r} in row {number}, column {cut(self.features[wrong], 60)!r}")
                 continue
-            numbers.append(values)
+            numbers.extend(values)
             labels.append("" if given.lower() in ("nan", "null") else given)
             ids.append(str(number))
+            if len(ids) % _LOOK_AFTER == 0:
+                require_free(len(numbers) * COPIES)
         self.ahead = next(self.rows, None)
         if ragged:
             findings.problem(f"The header names {len(self.columns)} columns, but {few(ragged)}: save the table again.")
@@ -131,7 +137,7 @@ class _Table:
                 f"Something else than numbers in {counted(len(texts), 'row')} ({few(texts)}): write numbers with a "
                 "decimal point, and leave out columns of text."
             )
-        matrix = np.array(numbers, dtype=np.float64).reshape(len(numbers), len(self.features))
+        matrix = np.array(numbers, dtype=np.float64).reshape(len(ids), len(self.features))
         known = None if self.label is None else tuple(labels)
         return usable_rows(matrix, known, self.features, ids, self.wanted, findings)
 

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from pfedgp_core.errors import UnreadableFileError
+from pfedgp_core.files import arrays
 from pfedgp_core.files.arrays import read_npz
 
 
@@ -84,7 +85,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, monkeypatch: py
     np.savez_compressed(tmp_path / "a.npz", x=np.zeros(10**6))
     free = psutil.virtual_memory()._replace(available=10**6)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: free)
-    assert reason(tmp_path / "a.npz") == "it unpacks to 8.0 MB, and 1.0 MB of memory are free"
+    assert reason(tmp_path / "a.npz") == "it takes 8.0 MB of memory, and 1.0 MB are free"
 
 
 def test_locked_and_cut_archives_are_named(tmp_path: Path) -> None:
@@ -112,3 +113,33 @@ def test_a_single_array_and_two_of_one_name_are_named(tmp_path: Path) -> None:
         with pytest.warns(UserWarning, match="Duplicate"):
             file.writestr("x.npy", target.getvalue())
     assert reason(tmp_path / "two.npz") == "it holds two arrays of one name"
+
+
+def test_equal_values_beyond_what_data_are_packed_to_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrays, "_LIGHT", 10**6)
+    np.savez_compressed(tmp_path / "bomb.npz", x=np.zeros(10**6))
+    assert "unpack to 8.0 MB, as no data do; if they are data, write them with numpy.savez" in reason(
+        tmp_path / "bomb.npz"
+    )
+    np.savez(tmp_path / "plain.npz", x=np.zeros(10**6))
+    assert read_npz(tmp_path / "plain.npz", ("x",)).values["x"].size == 10**6
+
+
+def test_an_array_ends_at_the_size_that_the_archive_tells(tmp_path: Path) -> None:
+    """The header and the directory say 8 bytes, and a megabyte is packed."""
+    path = archive(tmp_path / "a.npz", member(header("(1,)"), bytes(10**6)))
+    content = bytearray(path.read_bytes())
+    said = len(member(header("(1,)"), bytes(8)))
+    at = content.find(b"PK\x01\x02")
+    content[at + 24 : at + 28] = struct.pack("<I", said)
+    path.write_bytes(content)
+    assert "CRC" in reason(path)
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_packings_that_numpy_does_not_use_are_refused(packing: int, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", packing) as file:
+        file.writestr("x.npy", member(header("(1,)"), bytes(8)))
+    assert reason(tmp_path / "a.npz") == "it is packed in another way than numpy does"

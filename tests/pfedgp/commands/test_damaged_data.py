@@ -64,7 +64,7 @@ def test_parquet_that_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert file.stat().st_size < 10_000
     free = psutil.virtual_memory()._replace(available=10**7)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: free)
-    ends(["check-data", str(file)], 2, "of memory are free")
+    ends(["check-data", str(file)], 2, "of memory, and 10.0 MB are free")
 
 
 def test_files_and_folders_without_rights(tmp_path: Path) -> None:
