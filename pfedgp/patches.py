@@ -14,9 +14,10 @@ def patches_of(side: str) -> tuple[Patch, ...]:
         from pfedgp.operator.fleet_guard import FleetGuard
         from pfedgp.operator.kept_claims import KeptClaims
         from pfedgp.operator.redelivery import Redelivery
+        from pfedgp.processes.whole_bodies import SuperLinkBodies
         from server.flower.patches import SERVER_PATCHES
 
-        return (*SERVER_PATCHES, FleetGuard(), Redelivery(), WholeDatabase(), KeptClaims())
+        return (*SERVER_PATCHES, FleetGuard(), Redelivery(), WholeDatabase(), KeptClaims(), SuperLinkBodies())
     if side == "site":
         from pfedgp.site.patches import SITE_PATCHES
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from pfedgp_core.errors import ConfigError
-from pfedgp_core.patch import refuse_lost
+from pfedgp_core.patch import lost_patches, refuse_lost
 
 __all__ = ["main"]
 
@@ -16,13 +16,15 @@ def main(arguments: Sequence[str]) -> None:
     """Run it; the first argument is how many connections the Fleet port holds, the others are its command line."""
     from pfedgp.operator.fleet_guard import FleetGuard
     from pfedgp.operator.redelivery import Redelivery
+    from pfedgp.processes.whole_bodies import SuperLinkBodies
 
     patches = (FleetGuard(int(arguments[0])), Redelivery())
     try:
         refuse_lost(patches)
     except ConfigError as error:
         sys.exit(str(error))
-    for patch in patches:
+    optional = SuperLinkBodies()
+    for patch in (*patches, *([] if lost_patches([optional]) else [optional])):
         patch.apply()
     sys.argv = list(arguments[1:])
     from flwr.superlink.cli import flower_superlink

@@ -1,5 +1,6 @@
 """All patches of Flower at a site, and what a SuperNode applies of them."""
 
+from pfedgp.processes.whole_bodies import SuperNodeBodies
 from pfedgp.site.flower_waits import ShortWaits, Waits
 from pfedgp.site.lost_messages import LostMessages
 from pfedgp.site.object_limits import ObjectLimits
@@ -10,7 +11,8 @@ from pfedgp_core.patch import Patch, lost_patches
 
 __all__ = ["SITE_PATCHES", "STOCK_REMEDY", "patch_supernode"]
 
-SITE_PATCHES: tuple[Patch, ...] = (OwnAgent(), ShortWaits(), LostMessages(), WholeReplies(), TaskName(), ObjectLimits())
+_OPTIONAL: tuple[Patch, ...] = (ObjectLimits(), SuperNodeBodies())
+SITE_PATCHES: tuple[Patch, ...] = (OwnAgent(), ShortWaits(), LostMessages(), WholeReplies(), TaskName(), *_OPTIONAL)
 STOCK_REMEDY = ", or give --stock where this site may run any app"
 
 
@@ -22,10 +24,12 @@ def patch_supernode(waits: Waits) -> list[str]:
     waits : Waits
         Pass the turns between the SuperNode's loop and the agent.
     """
-    optional = ObjectLimits()
-    left_out = lost_patches([optional])
-    if not left_out:
-        optional.apply()
+    left_out = []
+    for optional in _OPTIONAL:
+        if lost := lost_patches([optional]):
+            left_out += lost
+        else:
+            optional.apply()
     ShortWaits(waits).apply()
     LostMessages().apply()
     WholeReplies().apply()

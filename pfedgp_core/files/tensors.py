@@ -1,4 +1,4 @@
-"""Tensors in safetensors files of others."""
+"""Tensors in safetensors files of others, and vectors as the bytes that they are, without a copy of them."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from safetensors.numpy import load
 
 from pfedgp_core.files.regular import MalformedError, decoding, one_line, open_regular
 
-__all__ = ["parse_tensors", "read_tensors"]
+__all__ = ["bits_of", "parse_tensors", "read_tensors", "same_bits"]
 
 
 def read_tensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
@@ -35,3 +35,15 @@ def parse_tensors(content: bytes) -> dict[str, np.ndarray]:
         return dict(load(content))
     except Exception as error:  # a header that lies finds errors that no list foresees
         raise MalformedError(one_line(error)) from error
+
+
+def bits_of(vector: np.ndarray) -> memoryview:
+    """The bytes of an array [P]; of one whose values lie side by side no copy is made."""
+    return np.ascontiguousarray(vector).view(np.uint8).data
+
+
+def same_bits(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two arrays [P] have the same bytes, so that NaN is like itself and -0 is not like 0."""
+    return one is other or np.array_equal(
+        np.ascontiguousarray(one).view(np.uint8), np.ascontiguousarray(other).view(np.uint8)
+    )

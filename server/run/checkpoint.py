@@ -30,7 +30,7 @@ from pfedgp_core.errors import (
 from pfedgp_core.files.json_file import parse_object
 from pfedgp_core.files.regular import MalformedError, one_line
 from pfedgp_core.files.state import kept
-from pfedgp_core.files.tensors import read_tensors
+from pfedgp_core.files.tensors import bits_of, read_tensors, same_bits
 from pfedgp_core.metrics.best_choice import Measured
 from server.run.files import explained, is_partial, write_whole
 from server.run.record_lines import check_record
@@ -119,7 +119,7 @@ def write_checkpoint(run: Path, checkpoint: Checkpoint) -> None:
         It holds NaN or infinity.
     """
     tensors, best = {"current": checkpoint.current.vector}, checkpoint.best
-    if best is not None and best.vector.tobytes() != checkpoint.current.vector.tobytes():
+    if best is not None and not same_bits(best.vector, checkpoint.current.vector):
         tensors["best"] = best.vector
     if not all(np.isfinite(vector).all() for vector in tensors.values()):
         raise NonFiniteError(f"The model of round {checkpoint.round} holds NaN or infinity, so it is not kept.")
@@ -267,5 +267,6 @@ def _object(value: Any) -> dict[str, Any]:
 def _checksum(text: str, tensors: Mapping[str, np.ndarray]) -> str:
     digest = hashlib.sha256(text.encode())
     for key in sorted(tensors):
-        digest.update(key.encode() + np.ascontiguousarray(tensors[key]).tobytes())
+        digest.update(key.encode())
+        digest.update(bits_of(tensors[key]))
     return digest.hexdigest()

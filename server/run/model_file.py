@@ -25,7 +25,7 @@ from pfedgp_core.errors import (
 )
 from pfedgp_core.files.json_file import parse_object, read_object
 from pfedgp_core.files.regular import MalformedError, one_line
-from pfedgp_core.files.tensors import read_tensors
+from pfedgp_core.files.tensors import bits_of, read_tensors, same_bits
 from server.run.files import explained, write_whole
 from server.run.json_text import to_json
 
@@ -62,7 +62,7 @@ def save_model(folder: Path, vector: np.ndarray, meta: Mapping[str, Any]) -> Non
     header = {"meta": to_json(meta, f"meta of the {folder.name} model"), "sha256": _checksum(vector)}
     with explained(folder):
         folder.mkdir(exist_ok=True)
-    content = to_safetensors({MODEL_KEY: vector.copy()}, metadata=header)
+    content = to_safetensors({MODEL_KEY: np.ascontiguousarray(vector)}, metadata=header)
     write_whole(folder / MODEL_FILE, _ordered(content))
     write_whole(folder / META_FILE, json.dumps(json.loads(header["meta"]), indent=2) + "\n")
 
@@ -112,7 +112,7 @@ def holds_model(folder: Path, vector: np.ndarray, model_round: int) -> bool:
         readable = read_object(folder / META_FILE)
     except PFedGPError:
         return False
-    return kept.tobytes() == vector.tobytes() and meta.get("round") == model_round and readable == meta
+    return same_bits(kept, vector) and meta.get("round") == model_round and readable == meta
 
 
 def remove_model(folder: Path) -> None:
@@ -123,7 +123,7 @@ def remove_model(folder: Path) -> None:
 
 
 def _checksum(vector: np.ndarray) -> str:
-    return hashlib.sha256(vector.tobytes()).hexdigest()
+    return hashlib.sha256(bits_of(vector)).hexdigest()
 
 
 def _ordered(content: bytes) -> bytes:
