@@ -12,13 +12,14 @@ __all__ = ["NOTICE_FILE", "note_notice", "remember_columns"]
 logger = logging.getLogger("pfedgp.client")
 
 NOTICE_FILE = "notice.json"
-_columns: dict[str, tuple[str, ...]] = {}  # of the tables that this process has read, by the node's data-path
+# Names of the columns of tables that this process has read, and their hashes, by the node's data-path.
+_columns: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 _said: dict[str, tuple[int, str]] = {}  # the last words that the log has, by the node's name
 
 
-def remember_columns(path: str, columns: Sequence[str]) -> None:
-    """Keep the names of a table's columns, which the server does not know."""
-    _columns[path] = tuple(columns)
+def remember_columns(path: str, columns: Sequence[str], hashes: Sequence[str] = ()) -> None:
+    """Keep the names of a table's columns, of which the server knows the hashes alone, or nothing."""
+    _columns[path] = tuple(columns), tuple(hashes)
 
 
 def note_notice(node_config: Mapping[str, Any], run_id: int, words: str, refused: bool) -> None:
@@ -36,7 +37,7 @@ def note_notice(node_config: Mapping[str, Any], run_id: int, words: str, refused
     refused : bool
         Whether the site cannot take part as it is.
     """
-    words = with_column_names(words, _columns.get(str(node_config.get("data-path", "")).strip(), ()))
+    words = with_column_names(words, *_columns.get(str(node_config.get("data-path", "")).strip(), ((), ())))
     name = str(node_config.get("client-name", ""))
     if _said.get(name) != (run_id, words):
         logger.warning("the server says: %s", words)

@@ -1,17 +1,19 @@
 """Onboarding: a trained model and a site's own data become a personal classifier, without any training."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from pfedgp_core.data.own.class_ids import to_split
 from pfedgp_core.data.own.kinds import split_paths
+from pfedgp_core.data.own.model_scale import scale_notes
 from pfedgp_core.data.own.reader import read_samples
 from pfedgp_core.data.own.samples import Samples
+from pfedgp_core.data.own.wanted_columns import WantedColumns
 from pfedgp_core.data.samples import Split
-from pfedgp_core.errors import ArtefactError, ConfigError, DataError
+from pfedgp_core.errors import ArtefactError, ConfigError
 from pfedgp_core.site.samples import SiteSamples, digest_of, sample_digests
 from pfedgp_core.site.saved import SavedSite, is_site
 from pfedgp_core.site.trained_model import TrainedModel
@@ -58,6 +60,8 @@ class Onboarding:
         Column of a table that holds the class.
     allowed : tuple of str
         Import paths that the operator lets a site's model name as its network.
+    column_key : bytes
+        With which the sites of the model's federation hashed the names of their columns, where they did.
     """
 
     out: Path
@@ -65,6 +69,7 @@ class Onboarding:
     resize: bool = False
     label_column: str = "label"
     allowed: tuple[str, ...] = ()
+    column_key: bytes = field(default=b"", repr=False)
 
     def create(self, model: TrainedModel, paths: Sequence[Path | Samples | Split]) -> Outcome:
         """A new site from the data at all paths together; data in memory do as well.
@@ -87,7 +92,7 @@ class Onboarding:
         split, columns = self._read(paths, model)
         site = SavedSite.fit(self._name(), model, SiteSamples.compute(split, model), columns)
         site.save(self.out)
-        return Outcome(site, notes=_notes(site))
+        return Outcome(site, notes=_notes(site, split))
 
     def add(self, paths: Sequence[Path], model: TrainedModel | None = None) -> Outcome:
         """More data for the site that is there; the same, bit for bit, as a new site with all the data.
@@ -121,7 +126,7 @@ class Onboarding:
         added = SiteSamples.compute(split, former.model)
         site = SavedSite.fit(self._name(former), former.model, former.samples.union(added), columns)
         site.save(self.out, replace=True)
-        return Outcome(site, (f"Added {counted(len(added), 'sample')} to {len(former.samples)}.",), _notes(site))
+        return Outcome(site, (f"Added {counted(len(added), 'sample')} to {len(former.samples)}.",), _notes(site, split))
 
     def refresh(self, paths: Sequence[Path | Samples | Split], model: TrainedModel | None = None) -> Outcome:
         """The site that is there, made again if its model or its data changed.
@@ -154,7 +159,7 @@ class Onboarding:
             return Outcome(former, ("Neither the model nor the data changed.",), written=False)
         site = SavedSite.fit(self._name(former), model, SiteSamples.compute(split, model), columns)
         site.save(self.out, replace=True)
-        return Outcome(site, tuple(changes), _notes(site))
+        return Outcome(site, tuple(changes), _notes(site, split))
 
     def _name(self, former: SavedSite | None = None) -> str:
         return self.name or (former.name if former else self.out.absolute().name)
@@ -162,31 +167,33 @@ class Onboarding:
     def _read(
         self, paths: Sequence[Path | Samples | Split], model: TrainedModel, columns: tuple[str, ...] = ()
     ) -> tuple[Split, tuple[str, ...]]:
-        """The training samples at all paths together, and the names of their columns, which must agree."""
-        splits = []
+        """The training samples at all paths together, and the names of their columns, in the model's order.
+
+        Where the model has no names, the order is that of the site's former data, or else of the first table.
+        """
+        splits, wanted = [], WantedColumns(model.columns, self.column_key)
         model.prepare()
         for path in paths:
             if isinstance(path, Split):
                 splits.append(path)
                 continue
-            samples = path if isinstance(path, Samples) else self._samples(path, model)
+            if not wanted.names:
+                wanted = WantedColumns(columns, whose="the site's other data")
+            samples = self._samples(path, model, wanted)
             columns = columns or samples.columns
-            if samples.columns and samples.columns != columns:
-                which = "A table" if isinstance(path, Samples) else path
-                raise DataError(
-                    f"{which} has the columns {few(samples.columns, 8)}, and the site's other data {few(columns, 8)}: "
-                    "give all tables the same columns in the same order."
-                )
             splits.append(to_split(samples, model.class_names))
         inputs, labels = (np.concatenate([getattr(s, part) for s in splits]) for part in ("inputs", "labels"))
         return Split(inputs, labels), columns
 
-    def _samples(self, path: Path, model: TrainedModel) -> Samples:
+    def _samples(self, path: Path | Samples, model: TrainedModel, columns: WantedColumns) -> Samples:
+        if isinstance(path, Samples):
+            return path.arranged(columns.order("the site's table", path.columns))
         return read_samples(
             path,
             input_shape=model.input_shape,
             resize=self.resize,
             label_column=self.label_column,
+            columns=columns,
             split="train" if split_paths(path) else None,
             room=model.require_room,
         )
@@ -209,8 +216,12 @@ def _same_posterior(model: TrainedModel, other: TrainedModel) -> bool:
     )
 
 
-def _notes(site: SavedSite) -> tuple[str, ...]:
-    notes = []
+def _notes(site: SavedSite, split: Split) -> tuple[str, ...]:
+    """What a person should know of the site, and of the data that were read for it."""
+    notes = scale_notes(split.inputs, site.columns, site.model.mean, site.model.std)
+    if split.inputs.ndim == 2 and not (site.columns and site.model.columns):
+        whose = "The data have" if site.model.columns else "The model has"
+        notes.append(f"{whose} no names of columns, so features are taken by position: make sure of their order.")
     counts = site.samples.counts(site.model.class_names)
     if len(site.class_names) == 1:
         notes.append(

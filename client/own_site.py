@@ -1,31 +1,14 @@
-"""A site's own data in this process: read once, split once, and read again only when the files changed.
-
-=================  ====================================================================================================
-node config        meaning
-=================  ====================================================================================================
-``data-path``      the site's labelled data, as for ``pfedgp check-data``, or the name of a built-in data set
-``data-root``      folder of a built-in data set that has files
-``label-column``   column of a table that holds the class or the target (default ``label``)
-``client-name``    the site's name in the federation
-``state``          folder in which the split is kept
-``device``         where the site computes: auto (default), cpu, cuda, cuda:1
-``max-memory``     gigabytes that the site may use; default: most of the machine's memory
-=================  ====================================================================================================
-"""
+"""A site's own data in this process: read once, split once, and read again only when the files changed."""
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
-from client.memory import site_limit
 from client.notices import remember_columns
-from pfedgp_core.config import Settings
+from client.source import Source
 from pfedgp_core.data.datasets import ClientData, TensorSplit
 from pfedgp_core.data.moments import input_moments
 from pfedgp_core.data.own.builtin import builtin_samples
@@ -34,90 +17,20 @@ from pfedgp_core.data.own.class_ids import to_split, to_targets
 from pfedgp_core.data.own.kept_split import PARTS, assign_parts, keep_split, rows_by_part
 from pfedgp_core.data.own.kinds import split_paths
 from pfedgp_core.data.own.reader import fingerprint, read_splits
-from pfedgp_core.data.own.samples import Samples
+from pfedgp_core.data.own.samples import Samples, input_digests
+from pfedgp_core.data.own.wanted_columns import WantedColumns
 from pfedgp_core.data.samples import Split, normalised
-from pfedgp_core.data.spec import DataSpec, normal_class, parse_shape, union_of_classes
+from pfedgp_core.data.spec import DataSpec, normal_class, union_of_classes
 from pfedgp_core.errors import ConfigError, DataError
-from pfedgp_core.memory import MemoryLimit
-from pfedgp_core.names import NAME_LIMIT, name_fault
-from pfedgp_core.registry import DATASETS, TASKS
 from pfedgp_core.words import shape_text
 
-__all__ = ["OwnSite", "Source", "own_site"]
+__all__ = ["OwnSite", "own_site"]
 
 logger = logging.getLogger("pfedgp.client")
 
 CACHED_SITES = 16  # a process serves one node; a test serves some in turn
 SPLIT_FILE = "split.json"
 _NO_ROWS = np.empty(0, dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where a site's data are, and how they are read.
-
-    Parameters
-    ----------
-    name : str
-        Of the site in the federation; may be empty for a site that only takes a published model.
-    path : str
-        Of the data, or the name of a built-in data set.
-    root : str
-        Folder of a built-in data set.
-    label_column : str
-    state : str
-        Folder in which the split is kept; empty: nowhere.
-    input_shape : tuple of int, optional
-        Shape to which images are brought.
-    regression : bool
-        Whether the labels are targets.
-    resize : bool
-        Whether images of another size than that are resized or refused.
-    memory : MemoryLimit, optional
-        How much the samples may take; default: most of the machine's memory.
-    """
-
-    name: str
-    path: str
-    root: str = ""
-    label_column: str = "label"
-    state: str = ""
-    input_shape: tuple[int, ...] | None = None
-    regression: bool = False
-    resize: bool = True
-    memory: MemoryLimit | None = field(default=None, compare=False)
-
-    @classmethod
-    def of(cls, settings: Settings, node_config: Mapping[str, Any]) -> "Source":
-        """The source of a node with ``data-path``.
-
-        Raises
-        ------
-        ConfigError
-            The node has no name that the federation could know it by, the setting ``input-shape`` is no shape, or
-            ``max-memory`` is no amount of memory.
-        """
-        name = str(node_config.get("client-name", "")).strip()
-        if fault := name_fault(name, NAME_LIMIT):
-            raise ConfigError(
-                f"client-name = {name!r} is not the name of a site, as it {fault}: give a site with data of its own a "
-                f'name of at most {NAME_LIMIT} printable characters, such as client-name="ward-3".'
-            )
-        return cls(
-            name,
-            str(node_config["data-path"]).strip(),
-            str(node_config.get("data-root", "")).strip(),
-            str(node_config.get("label-column", "label")),
-            str(node_config.get("state", "")).strip(),
-            parse_shape(settings.input_shape),
-            not TASKS[settings.task].classes,
-            memory=site_limit(node_config),
-        )
-
-    @property
-    def builtin(self) -> bool:
-        """Whether the path is the name of a built-in data set; a folder of that name is given as ``./digits``."""
-        return self.path in DATASETS
 
 
 class OwnSite:
@@ -131,6 +44,8 @@ class OwnSite:
         Of all parts, sorted; empty in regression.
     mean, std : tuple of float
         Moments of the raw training inputs, std 0 where all are equal.
+    sent_columns : tuple of str
+        What the server gets to know of the names of a table's columns, in the order of the moments.
     """
 
     def __init__(self, source: Source) -> None:
@@ -139,6 +54,7 @@ class OwnSite:
         self.class_names: tuple[str, ...] = ()
         self.mean: tuple[float, ...] = ()
         self.std: tuple[float, ...] = ()
+        self.sent_columns: tuple[str, ...] = ()
         self._files: object = None
         self._tensors: tuple[DataSpec, torch.device, ClientData] | None = None
 
@@ -184,12 +100,12 @@ class OwnSite:
         return len(self.parts[part]) if part in self.parts else 0
 
     def split(self, part: str, spec: DataSpec) -> Split:
-        """The raw samples of a part with the federation's class ids, or with their targets.
+        """The raw samples of a part with the federation's class ids, or with their targets, and its order of columns.
 
         Raises
         ------
         DataError
-            A class that the federation does not have, or samples of another shape than its own.
+            A class or columns that the federation does not have, or samples of another shape than its own.
         """
         samples = self.parts.get(part)
         if samples is None:
@@ -201,6 +117,9 @@ class OwnSite:
                 f"This site's samples have shape {shape_text(samples.inputs.shape[1:])}, and the federation's "
                 f"{shape_text(spec.input_shape)}: {remedy}."
             )
+        if self.sent_columns:
+            wanted = self.source.columns.wanted(spec.columns, "the federation")
+            samples = samples.arranged(wanted.order(self.source.path, samples.columns))
         return to_targets(samples) if self.source.regression else to_split(samples, spec.class_names)
 
     def data(self, spec: DataSpec, device: torch.device) -> ClientData:
@@ -244,6 +163,7 @@ class OwnSite:
             )
         if not source.builtin and split_paths(Path(source.path).expanduser()) is None:
             parts = self._divided(parts["train"])
+        parts = _in_one_order(source.path, parts)
         shapes = {part: samples.inputs.shape[1:] for part, samples in parts.items()}
         if len(set(shapes.values())) > 1:
             named = ", ".join(f"{part} {shape_text(shape)}" for part, shape in shapes.items())
@@ -266,17 +186,20 @@ class OwnSite:
             )
         self.mean, self.std = tuple(mean.tolist()), tuple(std.tolist())
         self.parts = parts
-        remember_columns(source.path, parts["train"].columns)
+        columns = parts["train"].columns
+        self.sent_columns = source.columns.sent(columns)
+        remember_columns(source.path, columns, self.sent_columns if source.columns.key else ())
         counts = ", ".join(f"{self.count(part)} {part}" for part in PARTS)
         logger.info("own data: %s samples, each of shape %s", counts, shape_text(self.input_shape))
 
     def _divided(self, whole: Samples) -> dict[str, Samples]:
         """Data without parts, divided by the kept split or, without a state folder, by the digests alone."""
         assert whole.digests is not None  # every reader gives them
-        digests = [row.tobytes().hex() for row in whole.digests]
+        digests = _hexes(whole.digests)
         classes = [""] * len(whole) if self.source.regression else list(map(normal_class, whole.labels or ()))
         if self.source.state:
-            assigned = keep_split(Path(self.source.state).expanduser() / SPLIT_FILE, digests, classes)
+            file = Path(self.source.state).expanduser() / SPLIT_FILE
+            assigned = keep_split(file, digests, classes, lambda: _hexes(input_digests(whole.inputs)))
         else:
             logger.warning(
                 "this node has no state folder: its samples are divided by their content alone, and data that grow may "
@@ -284,6 +207,19 @@ class OwnSite:
             )
             assigned = assign_parts(digests, classes)
         return {part: whole.take(rows) for part, rows in rows_by_part(assigned).items()}
+
+
+def _in_one_order(path: str, parts: dict[str, Samples]) -> dict[str, Samples]:
+    """The parts of a table with their columns in the order of ``train``; DataError where they have others."""
+    wanted = WantedColumns(parts["train"].columns, whose="the part train")
+    return {
+        part: samples.arranged(wanted.order(f"the part {part} of {path}", samples.columns))
+        for part, samples in parts.items()
+    }
+
+
+def _hexes(digests: np.ndarray) -> list[str]:
+    return [row.tobytes().hex() for row in digests]
 
 
 @lru_cache(maxsize=CACHED_SITES)

@@ -11,6 +11,7 @@ node config        meaning
 ``state``          folder with the site's kept split, of which the training part is used; without it all data at
                    ``data-path`` are (of a folder with parts, those in ``train``)
 ``label-column``   column of a table that holds the class (default ``label``)
+``column-key``     file with the key under which the federation's sites hash their names of columns
 ``resize``         true: resize images to the size that the model takes
 ``client-name``    the site's name, which its answer carries
 ``partition-id``   in place of ``data-path``: the training data of this client of the model's simulated federation
@@ -23,10 +24,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from client.column_policy import ColumnPolicy
 from client.foreign_code import allowed_code, refuse_code_of_server, with_own_root
 from client.memory import require_room_for_model, site_limit
 from client.onboard import Onboarding, Outcome
-from client.own_site import Source, own_site
+from client.own_site import own_site
+from client.source import Source
 from pfedgp_core.data.datasets import Split, load_dataset
 from pfedgp_core.data.own.samples import Samples
 from pfedgp_core.data.simulated import simulated_partition
@@ -78,6 +81,7 @@ def onboard_node(model: TrainedModel, node_config: Mapping[str, Any]) -> Onboard
         _resize(model, node_config),
         str(node_config.get("label-column", "label")),
         (*model.allowed, *allowed_code(node_config)),
+        ColumnPolicy.of(node_config).key,
     )
     existed = is_site(onboarding.out)
     outcome = onboarding.refresh([source], model) if existed else onboarding.create(model, [source])
@@ -124,6 +128,7 @@ def _source(model: TrainedModel, node_config: Mapping[str, Any]) -> tuple[str, P
             model.input_shape,
             resize=_resize(model, node_config),
             memory=site_limit(node_config),
+            columns=ColumnPolicy.of(node_config),
         )
         return name, own_site(source).refresh().parts["train"]
     if "partition-id" not in node_config:

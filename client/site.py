@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from client.foreign_code import with_own_root
-from client.own_site import OwnSite, Source, own_site
+from client.own_site import OwnSite, own_site
+from client.source import Source
 from pfedgp_core.config import Settings
 from pfedgp_core.data.datasets import ClientData, TensorSplit
 from pfedgp_core.data.own.class_ids import map_classes
@@ -130,6 +131,7 @@ def _hello_of(own: OwnSite) -> Hello:
         versions=software_versions(),
         mean=own.mean,
         std=own.std,
+        columns=own.sent_columns,
     )
 
 
@@ -142,6 +144,8 @@ def _warn_of_misfit(own: OwnSite, settings: Settings, spec: DataSpec | None) -> 
             shape_text(own.input_shape),
             shape_text(spec.input_shape),
         )
+    if spec and (doubt := _other_columns(own, spec)):
+        logger.warning("%s", doubt)
     class_names = spec.class_names if spec else class_list(settings.class_names)
     if not class_names or not own.class_names:
         return
@@ -149,6 +153,24 @@ def _warn_of_misfit(own: OwnSite, settings: Settings, spec: DataSpec | None) -> 
         map_classes(own.class_names, class_names)
     except DataError as error:
         logger.warning("this site cannot take part: %s", error)
+
+
+def _other_columns(own: OwnSite, spec: DataSpec) -> str:
+    """Say that a table's columns are not those of the federation, or go by their position; empty where all is well."""
+    columns = own.parts["train"].columns
+    if not columns or not spec.columns or len(columns) != len(spec.columns):
+        return ""
+    wanted = own.source.columns.wanted(spec.columns, "the federation")
+    try:
+        order = wanted.order("this site's table", columns)
+    except DataError as error:
+        return f"this site cannot take part: {error}" if own.sent_columns else ""
+    if own.sent_columns or order == tuple(range(len(order))):
+        return ""
+    return (
+        "this site gives no names of its columns (column-names = none), and they are taken by position although the "
+        "federation has them in another order: bring the table to the order " + ", ".join(spec.columns[:20])
+    )
 
 
 def _partition_id(settings: Settings, node_config: Mapping[str, Any]) -> int:

@@ -14,10 +14,12 @@ from pfedgp_core.errors import ConfigError
 __all__ = [
     "add_allow_network",
     "add_assignments",
+    "add_column_key",
     "add_resources",
     "add_settings",
     "check_simulation",
     "collect_settings",
+    "column_key",
     "read_resources",
     "read_whole",
     "run_folder",
@@ -88,6 +90,23 @@ def add_allow_network(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="code that the model may name as its network: package.module:function, installed here (repeatable)",
     )
+
+
+def add_column_key(parser: argparse.ArgumentParser) -> None:
+    """Declare --column-key."""
+    parser.add_argument(
+        "--column-key",
+        type=Path,
+        metavar="FILE",
+        help="key that all sites of the federation share: names of columns are known to the server as hashes under it",
+    )
+
+
+def column_key(args: argparse.Namespace) -> bytes:
+    """The key in the file of --column-key, empty without it; ConfigError where it is none."""
+    from pfedgp_core.files.column_key import read_column_key
+
+    return b"" if args.column_key is None else read_column_key(args.column_key)
 
 
 def collect_settings(flat: Mapping[str, Any], named: Mapping[str, Any], assignments: list[str]) -> Settings:

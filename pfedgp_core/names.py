@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
-__all__ = ["NAME_LIMIT", "alike", "escaped", "first_alike", "look", "name_fault"]
+__all__ = ["NAME_LIMIT", "alike", "escaped", "first_alike", "folded", "look", "name_fault", "normal_name"]
 
 NAME_LIMIT = 100  # characters of a client's name
 
@@ -42,6 +42,16 @@ def name_fault(name: str, limit: int) -> str:
         return f"begins with the mark {_code(name[0])} that belongs on a letter"
     hidden = [c for c in name if not c.isprintable() or (_INVISIBLE.match(c) and c not in _DRAWN_AS)]
     return f"has the invisible character {_code(hidden[0])}" if hidden else ""
+
+
+def normal_name(name: str) -> str:
+    """A name as it is compared: without spaces that nobody sees, with accents as one character each."""
+    return unicodedata.normalize("NFC", re.sub(" {2,}", " ", name.strip()))
+
+
+def folded(name: str) -> str:
+    """A name without what a reader would overlook: case, surrounding spaces, forms of one character."""
+    return unicodedata.normalize("NFKC", name).strip().casefold()
 
 
 def alike(name: str, other: str) -> bool:

@@ -44,6 +44,7 @@ def model_meta(
         "class_names": list(spec.class_names),
         "input_shape": list(spec.input_shape),
         "normalisation": {"mean": list(spec.mean), "std": list(spec.std)},
+        **({"columns": list(spec.columns)} if spec.columns else {}),
         "clients": [client.name for client in roster.all],
         "settings": settings.to_run_config(),
         **({} if temperature is None else {"temperature": temperature}),

@@ -132,16 +132,16 @@ def _held_out(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
     from pfedgp_core.certificate.held_out import certify_held_out
     from pfedgp_core.data.own.class_ids import to_split
     from pfedgp_core.data.own.reader import read_samples
-    from pfedgp_core.errors import DataError
+    from pfedgp_core.data.own.wanted_columns import WantedColumns
     from pfedgp_core.site.samples import sample_digests
 
     samples = read_samples(
-        args.data, input_shape=site.model.prepare().input_shape, resize=args.resize, label_column=args.label_column
+        args.data,
+        input_shape=site.model.prepare().input_shape,
+        resize=args.resize,
+        label_column=args.label_column,
+        columns=WantedColumns(site.columns, whose=f"the site {site.name}"),
     )
-    if site.columns and samples.columns and site.columns != samples.columns:
-        raise DataError(
-            f"{args.data} has other columns than the site's data, or another order: give {', '.join(site.columns[:8])}."
-        )
     split = to_split(samples, site.model.class_names)
     digests = [row.tobytes() for row in sample_digests(split, site.model.class_names)]
     fitted = {row.tobytes() for row in site.samples.digests}

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from pfedgp.options import add_column_key, column_key
 from pfedgp_core.registry import DATASETS, TASKS
 
 __all__ = ["add_arguments", "main"]
@@ -32,21 +33,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model",
         type=Path,
         metavar="FOLDER",
-        help="compare shape and classes with the model in best or final of a run",
+        help="compare shape, columns, classes and scale with the model in best or final of a run",
     )
+    add_column_key(parser)
 
 
 def main(args: argparse.Namespace) -> int:
     """Print the report; 2 if the data cannot be used."""
     from pfedgp_core.data.own.reader import check_data
+    from pfedgp_core.data.own.wanted_columns import WantedColumns
     from pfedgp_core.data.spec import parse_shape
 
-    names, shape = None, parse_shape(args.input_shape)
+    names, shape, columns, moments = None, parse_shape(args.input_shape), None, None
     if args.model is not None:
         from pfedgp.run_model import read_model
 
         model, _ = read_model(args.model)
         names, shape = model.class_names, model.input_shape
+        columns, moments = WantedColumns(model.columns, column_key(args)), (model.mean, model.std)
     report = check_data(
         args.path,
         label_column=args.label_column,
@@ -55,6 +59,8 @@ def main(args: argparse.Namespace) -> int:
         resize=bool(args.input_shape),
         data_root=args.data_root,
         regression=args.regression or (args.path in DATASETS and not TASKS[DATASETS[args.path].task].classes),
+        columns=columns,
+        moments=moments,
     )
     print(report.text())
     return 0 if report.trainable else 2

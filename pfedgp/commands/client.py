@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pfedgp.operator.addresses import is_loopback, join, parse_address
+from pfedgp.options import add_column_key, column_key
 from pfedgp.processes.limits import allow_files
 from pfedgp.processes.proxies import keep_direct
 from pfedgp.site.plan import SitePlan
@@ -33,6 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data-root", metavar="FOLDER", help="folder of a built-in data set that has files")
     parser.add_argument(
         "--label-column", default="label", metavar="NAME", help="column of a table with the class (default: label)"
+    )
+    add_column_key(parser)
+    parser.add_argument(
+        "--hide-columns", action="store_true", help="give the server no names of columns: they go by their position"
     )
     parser.add_argument("--state", type=Path, metavar="FOLDER", help="where the site keeps what it must not lose")
     parser.add_argument("--device", default="auto", metavar="NAME", help="auto, cpu, cuda or cuda:1 (default: auto)")
@@ -93,6 +98,7 @@ def _plan(args: argparse.Namespace) -> SitePlan:
         config |= {"partition-id": args.partition_id, "num-partitions": args.num_partitions}
     else:
         config |= {"data-path": args.data, "label-column": args.label_column}
+    config |= _column_config(args)
     if args.data_root is not None:
         config["data-root"] = str(Path(args.data_root).expanduser().absolute())
     if args.max_memory is not None:
@@ -101,6 +107,16 @@ def _plan(args: argparse.Namespace) -> SitePlan:
     config["allow-code"] = ",".join([*args.allow_method, *args.allow_network])
     ca, key = ("" if file is None else str(file.expanduser().absolute()) for file in (args.ca, args.key))
     return SitePlan(join(host, port), ca, key, config, str(state), name, args.stock)
+
+
+def _column_config(args: argparse.Namespace) -> dict[str, str]:
+    """What the server gets to know of the names of columns, in the node config."""
+    if args.column_key is None:
+        return {"column-names": "none"} if args.hide_columns else {}
+    if args.hide_columns:
+        raise ConfigError("--column-key has names hashed, and --hide-columns gives none: leave out one of them.")
+    column_key(args)  # refuses what is no key
+    return {"column-key": str(args.column_key.expanduser().absolute())}
 
 
 def _missing(args: argparse.Namespace, simulated: bool) -> list[str]:

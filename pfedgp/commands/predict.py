@@ -28,7 +28,7 @@ from pfedgp.options import add_allow_network
 from pfedgp.predicting.place import require_site
 from pfedgp.predicting.progress import Progress
 from pfedgp.processes.signals import interrupted
-from pfedgp_core.errors import ArtefactError, ConfigError, DataError
+from pfedgp_core.errors import ArtefactError, ConfigError
 from pfedgp_core.files.whole import explained, replacing
 
 if TYPE_CHECKING:
@@ -117,6 +117,7 @@ def _write(file: BinaryIO, where: Path, site: "SavedSite", args: argparse.Namesp
     """Write the table of all predictions a part at a time; DataError where a part of the data cannot be used."""
     from pfedgp.predicting.table import header_line, prediction_lines
     from pfedgp_core.data.own.blocks import read_blocks
+    from pfedgp_core.data.own.wanted_columns import WantedColumns
     from pfedgp_core.site.streamed import predictions
 
     share, progress = 0.0, Progress("predictions")
@@ -129,8 +130,8 @@ def _write(file: BinaryIO, where: Path, site: "SavedSite", args: argparse.Namesp
             resize=args.resize,
             label_column=args.label_column,
             rows=ROWS,
+            columns=WantedColumns(site.columns, whose=f"the site {site.name}"),
         ):
-            _require_columns(site, block, args.data)
             share = reached
             yield block
 
@@ -180,14 +181,4 @@ def _require_model(site: "SavedSite", path: Path, model: Path) -> None:
         raise ConfigError(
             f"The site {path} stands on the model {site.model.sha256[:12]}, and {model} is {expected[:12]}: run pfedgp "
             "onboard --refresh with this model, or leave out --model."
-        )
-
-
-def _require_columns(site: "SavedSite", samples: "Samples", path: Path) -> None:
-    if site.columns and samples.columns and site.columns != samples.columns:
-        pairs = zip(site.columns, samples.columns, strict=True)  # their number has been compared
-        wanted, given = next(pair for pair in pairs if pair[0] != pair[1])
-        raise DataError(
-            f"{path} has the column {given!r} where the site's data have {wanted!r}: give the same columns in the same "
-            "order."
         )

@@ -12,6 +12,7 @@ from pfedgp_core.data.own.array_file import arranged_inputs, npz_blocks
 from pfedgp_core.data.own.image_folder import fit_arrays
 from pfedgp_core.data.own.samples import Block, Findings, Samples, Wanted
 from pfedgp_core.data.own.tables import csv_blocks
+from pfedgp_core.data.own.wanted_columns import WantedColumns
 from pfedgp_core.errors import DataError
 from pfedgp_core.files.json_file import parse_object
 from pfedgp_core.files.regular import MalformedError
@@ -69,7 +70,10 @@ class Reader:
         DataError
             The body is no such thing, holds no samples or too many, or something is wrong with one of them.
         """
-        wanted = Wanted(self.input_shape, self.resize, self.label_column, labelled=False, digests=False)
+        columns = WantedColumns(self.columns, whose="the site")
+        wanted = Wanted(
+            self.input_shape, self.resize, self.label_column, labelled=False, digests=False, columns=columns
+        )
         parts: list[Samples] = []
         for block in self._blocks(kind, body, wanted):
             if block.findings.problems:
@@ -80,7 +84,7 @@ class Reader:
                     f"The samples have shape {shape}, and the model takes inputs of shape "
                     f"{shape_text(self.input_shape)}: give data of that shape."
                 )
-            parts.append(self._checked(block.samples))
+            parts.append(block.samples)
             self._require_few(sum(map(len, parts)))
         return parts
 
@@ -124,16 +128,6 @@ class Reader:
                 raise DataError("The values of images are whole numbers from 0 to 255: give such numbers in 'inputs'.")
             return numbers.astype(np.uint8)
         return numbers
-
-    def _checked(self, samples: Samples) -> Samples:
-        """The samples, with the columns that the site's data had."""
-        if self.columns and samples.columns and self.columns != samples.columns:
-            wanted, given = next(p for p in zip(self.columns, samples.columns, strict=True) if p[0] != p[1])
-            raise DataError(
-                f"{BODY} has the column {cut(given, 60)!r} where the site's data have {wanted!r}: give the same "
-                "columns in the same order."
-            )
-        return samples
 
     def _require_few(self, count: int) -> None:
         if count > self.most_rows:

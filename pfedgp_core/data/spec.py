@@ -6,8 +6,6 @@ and the moments of their inputs, and the server makes one list of classes and on
 
 import json
 import math
-import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
@@ -15,10 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pfedgp_core.checks import MALFORMED, count, finite, text
+from pfedgp_core.data.column_names import columns_fault
 from pfedgp_core.data.moments import divisors
 from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.files.json_file import parse_object
-from pfedgp_core.names import name_fault
+from pfedgp_core.names import name_fault, normal_name
 from pfedgp_core.words import cut
 
 __all__ = [
@@ -55,12 +54,16 @@ class DataSpec:
         Shape of one input, (C, H, W) or (D,).
     mean, std : tuple of float
         Normalisation of the inputs, per channel or feature.
+    columns : tuple of str
+        Names of the features of tables, or their hashes, in the order in which the model takes them; empty where the
+        sites gave none, and features go by their position.
     """
 
     class_names: tuple[str, ...]
     input_shape: tuple[int, ...]
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
+    columns: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """Return the fields as one JSON text."""
@@ -84,6 +87,7 @@ class DataSpec:
                 tuple(count(size) for size in fields["input_shape"]),
                 tuple(finite(x) for x in fields["mean"]),
                 tuple(finite(x) for x in fields["std"]),
+                tuple(text(name) for name in fields.get("columns", ())),  # former versions have none
             )
         except MALFORMED as error:
             raise DataError(f"malformed description of the federation's data ({type(error).__name__})") from None
@@ -91,6 +95,8 @@ class DataSpec:
             raise DataError("description of the federation's data with an implausible shape of an input")
         if not len(spec.mean) == len(spec.std) in (0, spec.input_shape[0]) or any(x <= 0 for x in spec.std):
             raise DataError("description of the federation's data with moments that fit no input")
+        if fault := columns_fault(spec.columns, spec.input_shape[0]):
+            raise DataError(f"description of the federation's data with {fault}")
         if fault := class_names_fault(spec.class_names):
             raise DataError(f"description of the federation's data with {fault}")
         return spec
@@ -174,8 +180,8 @@ def parse_shape(text: str) -> tuple[int, ...] | None:
 
 
 def normal_class(name: str) -> str:
-    """The name of a class as it is compared: without spaces that nobody sees, with accents as one character each."""
-    return unicodedata.normalize("NFC", re.sub(" {2,}", " ", name.strip()))
+    """The name of a class as it is compared, see `normal_name`."""
+    return normal_name(name)
 
 
 def class_names_fault(names: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ def check_parts(about: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> 
     """
     text(about["name"])
     names = _texts(about["class_names"], "class_names")
-    for key in ("columns", "participants"):
+    for key in ("columns", "model_columns", "participants"):
         _texts(about.get(key, []), key)
     for size in about["input_shape"]:
         count(size)

@@ -11,7 +11,6 @@
 
 import hashlib
 import json
-import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +36,7 @@ from pfedgp_core.files.regular import MalformedError, one_line, read_regular
 from pfedgp_core.files.state import kept
 from pfedgp_core.files.tensors import parse_tensors
 from pfedgp_core.kernels.make import make_kernel
+from pfedgp_core.names import folded
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.site.description import check_parts
 from pfedgp_core.site.samples import SiteSamples
@@ -67,7 +67,7 @@ class SavedSite:
     classifier : PersonalClassifier
         On features; its labels are the federation's class ids.
     columns : tuple of str
-        Names of the features of a table, in order; empty for other data.
+        Names of the features of a table at the site, in the model's order; empty for other data.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class SavedSite:
     @property
     def took_part(self) -> bool | None:
         """True where a client of the site's name trained or selected the model; None where its name does not tell."""
-        return True if _folded(self.name) in map(_folded, self.model.participants) else None
+        return True if folded(self.name) in map(folded, self.model.participants) else None
 
     def predict_proba(self, inputs: np.ndarray) -> np.ndarray:
         """Class probabilities at the model's temperature, float64 [N, k], columns in the order of `class_names`."""
@@ -180,7 +180,7 @@ class SavedSite:
         try:
             return cls._from_parts(description, parse_tensors(content), allowed)
         except ConfigError:
-            raise  # a setting or network that this installation does not know, which the text names
+            raise  # it names a setting or network that this installation does not know
         except (PFedGPError, RuntimeError, *MALFORMED) as error:
             raise _damaged(path, one_line(error)) from error
 
@@ -194,6 +194,7 @@ class SavedSite:
             "class_names": list(model.class_names),
             "input_shape": list(model.input_shape),
             "columns": list(self.columns),
+            "model_columns": list(model.columns),
             "samples": len(self.samples),
             "counts": self.samples.counts(model.class_names),
             "model_sha256": model.sha256,
@@ -227,6 +228,7 @@ class SavedSite:
             tuple(about.get("participants", ())),
             about.get("temperature", 1.0),  # sites of former versions have none
             allowed,
+            tuple(about.get("model_columns", ())),
         )
         samples = SiteSamples(tensors["features"], tensors["labels"], tensors["digests"])
         for what, found, noted in (("model", model, about["model_sha256"]), ("data", samples, about["data_sha256"])):
@@ -244,11 +246,6 @@ class SavedSite:
             *([torch.from_numpy(tensors[f"{key}.{i}"]) for i in range(len(nodes))] for key in ("omega", "weights")),
         )
         return cls(about["name"], model, samples, classifier, tuple(about["columns"]))
-
-
-def _folded(name: str) -> str:
-    """A name without what a reader would overlook: case, surrounding spaces, forms of one character."""
-    return unicodedata.normalize("NFKC", name).strip().casefold()
 
 
 def is_site(path: Path) -> bool:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from pfedgp_core.checks import MALFORMED, count, text
 from pfedgp_core.config import Settings
+from pfedgp_core.data.column_names import columns_fault
 from pfedgp_core.data.datasets import Split, load_dataset, normalised
 from pfedgp_core.data.spec import class_names_fault
 from pfedgp_core.errors import ArtefactError, ConfigError, PFedGPError
@@ -48,6 +49,8 @@ class TrainedModel:
         Chosen on the federation's validation data by ``calibration.prudent_temperature``; 1 where none was.
     allowed : tuple of str
         Import paths that the operator of this machine lets the model name as its network.
+    columns : tuple of str
+        Names of the D features of tables, or their hashes, in the order of the inputs; empty where there are none.
 
     Raises
     ------
@@ -66,6 +69,7 @@ class TrainedModel:
     participants: tuple[str, ...] = ()
     temperature: float = 1.0
     allowed: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not TASKS[self.settings.task].classes:
@@ -104,12 +108,13 @@ class TrainedModel:
             with np.errstate(over="ignore"):  # the result is checked below
                 moments = None if scale is None else tuple(np.array(scale[k], np.float32) for k in ("mean", "std"))
             participants = tuple(text(name) for name in meta.get("clients", ()))
+            columns = tuple(text(name) for name in meta.get("columns", ()))
         except MALFORMED as error:
             raise ArtefactError(
                 f"The model does not say what it is for ({type(error).__name__}: {cut(error, 100)} in meta.json): give "
                 "the folder 'best' or 'final' of a run of this version."
             ) from error
-        if fault := class_names_fault(names):
+        if fault := class_names_fault(names) or columns_fault(columns, shape[0]):
             raise ArtefactError(f"The model has {fault}: give the folder 'best' or 'final' of a run of this version.")
         mean, std = moments or _of_data_set(settings, shape)
         finite = np.isfinite(mean).all() and np.isfinite(std).all() and (std > 0).all()
@@ -117,7 +122,8 @@ class TrainedModel:
             raise ArtefactError(
                 f"The model's normalisation does not fit its inputs of shape {shape}: give a model of another run."
             )
-        return cls(vector, settings, names, shape, mean, std, participants, meta.get("temperature", 1.0), allowed)
+        temperature = meta.get("temperature", 1.0)
+        return cls(vector, settings, names, shape, mean, std, participants, temperature, allowed, columns)
 
     @cached_property
     def sha256(self) -> str:

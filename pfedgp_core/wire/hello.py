@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pfedgp_core.checks import MALFORMED, count, finite, not_negative, text
+from pfedgp_core.data.column_names import columns_fault
 from pfedgp_core.data.spec import CLASS_NAME_LIMIT, normal_class
 from pfedgp_core.errors import DataError
 from pfedgp_core.files.json_file import parse_object
@@ -43,6 +44,9 @@ class Hello:
     mean, std : tuple of float
         Normalisation of the inputs; of a client with data of its own, moments of its training inputs as they are (std
         is 0 where all are equal), from which the server makes one normalisation for all.
+    columns : tuple of str
+        Names of a table's features, or their hashes, in the order of the moments; empty where there are none or the
+        site keeps them.
     """
 
     name: str
@@ -56,6 +60,7 @@ class Hello:
     versions: dict[str, str]
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
+    columns: tuple[str, ...] = ()
 
     def to_wire(self) -> tuple[Fields, Fields]:
         """Return (config, metrics)."""
@@ -79,6 +84,7 @@ class Hello:
                 versions={text(k): text(v) for k, v in fields["versions"].items()},
                 mean=tuple(finite(x) for x in fields["mean"]),
                 std=tuple(not_negative(x) for x in fields["std"]),
+                columns=tuple(text(name) for name in fields.get("columns", ())),  # former versions send none
             )
         except MALFORMED as error:
             raise DataError(f"malformed hello ({type(error).__name__})") from None
@@ -93,6 +99,10 @@ class Hello:
             raise DataError("hello with a class twice")
         if len(hello.input_shape) > 3 or math.prod(hello.input_shape) > INPUT_LIMIT:
             raise DataError("hello with an implausible shape of an input")
+        if hello.columns and len(hello.input_shape) != 1:
+            raise DataError("hello with names of columns for inputs that have none")
+        if fault := columns_fault(hello.columns, hello.input_shape[0] if hello.columns else None):
+            raise DataError(f"hello with {fault}")
         software = [hello.partition_hash, *hello.versions, *hello.versions.values()]
         if len(hello.versions) > VERSIONS_LIMIT or not all(map(_is_short, software)):
             raise DataError("hello with unprintable, over-long or too many versions")

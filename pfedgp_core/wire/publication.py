@@ -46,7 +46,8 @@ def publication(model: TrainedModel) -> Fields:
     Returns
     -------
     dict
-        Class names, shape of an input, normalisation, participants, temperature and settings as JSON, and the hash.
+        Class names, shape of an input, normalisation, participants, temperature, columns and settings as JSON, and the
+        hash.
     """
     text = json.dumps(
         {
@@ -56,6 +57,7 @@ def publication(model: TrainedModel) -> Fields:
             "normalisation": {"mean": model.mean.tolist(), "std": model.std.tolist()},
             "clients": list(model.participants),
             "temperature": model.temperature,
+            "columns": list(model.columns),
         }
     )
     return {MODEL: text, MODEL_HASH: description_hash(text, model.vector)}

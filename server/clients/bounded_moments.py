@@ -57,8 +57,9 @@ def far_moments(hellos: Sequence[Hello]) -> list[str]:
     away = np.maximum(np.abs(means - centre), stds)
     far = (away > TOLD_FROM * spread) & (usual > SMALLEST_SPREAD * np.abs(centre))
     return [
-        f"{hello.name} is far from the other sites in {column_text(f)} (mean {mean[f]:g} and deviation {std[f]:g} "
-        f"there, {centre[f]:g} and {usual[f]:g} usually): check its units. The common normalisation counts it as nearer"
+        f"{hello.name} is far from the other sites in {column_text(f, hello.columns)} (mean {mean[f]:g} and "
+        f"deviation {std[f]:g} there, {centre[f]:g} and {usual[f]:g} usually): check its units. The common "
+        "normalisation counts it as nearer"
         for hello, mean, std, there in zip(hellos, means, stds, far, strict=True)
         if there.any()
         for f in [int(np.argmax(there))]

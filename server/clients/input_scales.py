@@ -11,6 +11,7 @@ from pfedgp_core.data.spec import LARGEST_INPUT, DataSpec
 from pfedgp_core.wire.hello import Hello
 from pfedgp_core.wire.notice import column_text
 from server.clients.bounded_moments import SMALLEST_SPREAD, far_moments, usual_moments
+from server.clients.columns import aligned, usual_columns
 
 __all__ = ["HOPELESS_SCALE", "impossible_moments", "off_scale", "on_another_scale", "scale_doubts"]
 
@@ -31,8 +32,8 @@ def impossible_moments(hello: Hello) -> str:
         i for i, both in enumerate(zip(hello.mean, hello.std, strict=True)) if _largest(both) > LARGEST_INPUT
     ]:
         return (
-            f"{hello.name} has values beyond {LARGEST_INPUT:g} in {column_text(large[0])}: rescale it, or remove codes "
-            "for missing values."
+            f"{hello.name} has values beyond {LARGEST_INPUT:g} in {column_text(large[0], hello.columns)}: rescale it, "
+            "or remove codes for missing values."
         )
     return ""
 
@@ -61,8 +62,8 @@ def on_another_scale(hellos: Sequence[Hello]) -> dict[str, str]:
     far &= usual > SMALLEST_SPREAD * np.abs(centre)
     return {
         hello.name: (
-            f"{hello.name}'s inputs are on another scale than the other sites': {column_text(f)} has mean {mean[f]:g} "
-            f"and deviation {std[f]:g} there, {centre[f]:g} and {usual[f]:g} usually; check the units."
+            f"{hello.name}'s inputs are on another scale than the other sites': {column_text(f, hello.columns)} has "
+            f"mean {mean[f]:g} and deviation {std[f]:g} there, {centre[f]:g} and {usual[f]:g} usually; check the units."
         )
         for hello, mean, std, there in zip(holders, means, stds, far, strict=True)
         if there.any()
@@ -82,14 +83,16 @@ def off_scale(hello: Hello, spec: DataSpec, times: float = OTHER_SCALE) -> str:
     """
     if not hello.n_train or len(spec.input_shape) != 1:
         return ""
+    hello = aligned(hello, spec.columns)
     mean, std, centre, usual = map(np.array, (hello.mean, hello.std, spec.mean, spec.std))
     far = (np.maximum(np.abs(mean - centre), std) > times * usual) & (usual > SMALLEST_SPREAD * np.abs(centre))
     if not far.any():
         return ""
     f = int(np.argmax(far))
     return (
-        f"{hello.name}'s inputs are on another scale than the federation's: {column_text(f)} has mean {mean[f]:g} and "
-        f"deviation {std[f]:g} there, {centre[f]:g} and {usual[f]:g} in the federation; check the units."
+        f"{hello.name}'s inputs are on another scale than the federation's: {column_text(f, spec.columns)} has mean "
+        f"{mean[f]:g} and deviation {std[f]:g} there, {centre[f]:g} and {usual[f]:g} in the federation; check the "
+        "units."
     )
 
 
@@ -114,11 +117,13 @@ def _two_scales(holders: Sequence[Hello]) -> str:
         f"{hello.name} (mean {mean[f]:g}, deviation {std[f]:g})"
         for hello, mean, std in zip(holders, means, stds, strict=True)
     )
-    return f"{column_text(f)} is on different scales at {told}: check the units of both sites"
+    return f"{column_text(f, usual_columns(holders))} is on different scales at {told}: check the units of both sites"
 
 
 def _holders(hellos: Sequence[Hello]) -> list[Hello]:
-    return [hello for hello in hellos if hello.n_train and len(hello.input_shape) == 1]
+    """Sites with training vectors, all with their columns in one order."""
+    columns = usual_columns(hellos)
+    return [aligned(hello, columns) for hello in hellos if hello.n_train and len(hello.input_shape) == 1]
 
 
 def _moments(hellos: Sequence[Hello]) -> tuple[np.ndarray, np.ndarray]:

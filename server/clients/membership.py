@@ -21,6 +21,7 @@ from pfedgp_core.wire.hello import Hello
 from pfedgp_core.words import counted, few, shape_text
 from server.clients.bounded_moments import bounded_moments
 from server.clients.class_counts import too_many_classes
+from server.clients.columns import aligned, columns_misfit, usual_columns, with_other_columns
 from server.clients.input_scales import HOPELESS_SCALE, impossible_moments, off_scale, on_another_scale
 
 __all__ = ["as_member", "common_spec", "difference", "misfit", "outsiders"]
@@ -67,6 +68,8 @@ def misfit(hello: Hello, settings: Settings, spec: DataSpec | None) -> str:
             "values."
         )
     if reason := impossible_moments(hello):
+        return reason
+    if spec and (reason := columns_misfit(hello, spec.columns)):
         return reason
     shape = spec.input_shape if spec else parse_shape(settings.input_shape)
     if shape is not None and hello.input_shape != shape:
@@ -115,11 +118,14 @@ def outsiders(hellos: Sequence[Hello]) -> dict[str, str]:
         if reason := difference(hello, members[0]):
             refused[hello.name] = reason
         elif kinds[hello.name] != usual:
-            refused[hello.name] = (
+            refused[hello.name] = columns_misfit(hello, usual_columns(members)) or (
                 f"{_inputs_of(hello)}, most sites {_shape_of_others(members[0].input_shape)}: "
                 f"{_to_one_shape([hello.input_shape, members[0].input_shape])}."
             )
-    return refused | (on_another_scale(members) if members[0].own_data else {})
+    if not members[0].own_data:
+        return refused
+    refused |= with_other_columns(members)
+    return refused | on_another_scale([hello for hello in members if hello.name not in refused])
 
 
 def _kind(hello: Hello) -> tuple[object, ...]:
@@ -144,7 +150,7 @@ def _to_one_shape(shapes: Sequence[tuple[int, ...]]) -> str:
     """What operators do about inputs of different shapes, as a part of a sentence."""
     tables = {len(shape) == 1 for shape in shapes}
     if tables == {True}:
-        return "give all tables the same columns in the same order"
+        return "give all tables the same columns"
     return "set input-shape to have images resized" if tables == {False} else "give all sites data of one kind"
 
 
@@ -175,7 +181,10 @@ def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
             f"The sites' inputs have different shapes ({shapes}): {_to_one_shape([h.input_shape for h in hellos])}, or "
             "leave a site out."
         )
-    holders = [hello for hello in hellos if hello.n_train]
+    columns = usual_columns(hellos)
+    if reasons := [reason for hello in hellos if (reason := columns_misfit(hello, columns))]:
+        raise RunFailedError(f"The sites' tables have different columns: {reasons[0]}")
+    holders = [aligned(hello, columns) for hello in hellos if hello.n_train]
     if not holders:
         raise RunFailedError("No connected site has training data: look at the sites' data with pfedgp check-data.")
     class_names: tuple[str, ...] = ()
@@ -194,11 +203,12 @@ def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
             f"The inputs of {few([hello.name for hello in holders])} have no common normalisation within the range of "
             "float32: rescale the features with very large or very small values."
         )
-    return DataSpec(class_names, first.input_shape, mean, std)
+    return DataSpec(class_names, first.input_shape, mean, std, columns)
 
 
 def as_member(hello: Hello, spec: DataSpec) -> Hello:
-    """A site's greeting with the federation's class list, and its classes as positions in that."""
+    """A site's greeting with the federation's class list and order of columns, its classes as positions in that."""
+    hello = aligned(hello, spec.columns)
     if not hello.own_data or hello.class_names == spec.class_names:
         return hello
     ids = map_classes(hello.class_names, spec.class_names)

@@ -11,16 +11,16 @@ from pfedgp_core.config import Settings
 from pfedgp_core.data.spec import DataSpec, class_list, parse_shape
 from pfedgp_core.errors import DataError
 from pfedgp_core.wire.hello import Hello
-from pfedgp_core.words import counted, few
+from pfedgp_core.words import counted
 from server.clients.answering import Answering
 from server.clients.class_counts import crowding
+from server.clients.federation_words import log_federation
 from server.clients.greetings import Greetings
 from server.clients.input_scales import off_scale, scale_doubts
 from server.clients.key_names import KeyNames
 from server.clients.membership import as_member, common_spec, difference, misfit, outsiders
 from server.clients.record import NOWHERE, Client
 from server.clients.roster_state import read_roster_state, roster_state
-from server.clients.similar_classes import similar_classes
 from server.flower.messages import request_config
 from server.flower.reply_checks import read_hello
 
@@ -32,7 +32,6 @@ logger = logging.getLogger("pfedgp.server")
 # came back after a crash, whose former node counts as connected for up to a minute.
 RETRY_AFTER = 2.0
 BROKEN_RETRY_AFTER = 30.0  # the same where somebody has to mend its data or its configuration
-SHOWN = 20  # classes in a log line
 # Flower's codes of errors that come back unchanged however often one asks: the app does not load, raises, is refused.
 LASTING_ERRORS = {1, 2, 7}
 
@@ -152,15 +151,11 @@ class Roster:
         """
         if self._spec is None:
             self._spec = self.spec
-            free = self.own_data and not self.settings.class_names.strip()
-            if free and (alike := similar_classes([client.hello for client in self.all])):
-                logger.warning("%s", alike)
+            if self.own_data:
+                listed = bool(self.settings.class_names.strip())
+                log_federation(self._spec, [client.hello for client in self.all], listed)
             for client in self.clients.values():
                 client.hello = as_member(client.hello, self._spec)
-            if self.own_data:
-                names = self._spec.class_names
-                listed = f"{len(names)}, {few(names, SHOWN)}" if names else "none, a regression"
-                logger.info("the federation's classes: %s", listed)
         return self._spec
 
     def adopt(self, spec: DataSpec, clients: Iterable[Client], awaited: Collection[str] = ()) -> None:

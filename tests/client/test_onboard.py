@@ -148,5 +148,9 @@ def test_columns_must_agree(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("dose,age,label\n1,2,x\n3,4,y\n")
     site = Onboarding(tmp_path / "site")
     assert site.create(model, [tmp_path / "a.csv"]).site.columns == ("age", "dose")
-    with pytest.raises(DataError, match="columns dose, age"):
-        site.add([tmp_path / "b.csv"])
+    (tmp_path / "c.csv").write_text("age,Dose,label\n1,2,x\n3,4,y\n")
+    with pytest.raises(DataError, match="lacks the column 'dose' and has the column 'Dose'"):
+        site.add([tmp_path / "c.csv"])
+    (tmp_path / "same.csv").write_text("age,dose,label\n2,1,x\n4,3,y\n")
+    together = Onboarding(tmp_path / "together").create(model, [tmp_path / "a.csv", tmp_path / "same.csv"])
+    assert site.add([tmp_path / "b.csv"]).site.samples.sha256 == together.site.samples.sha256

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from client import own_site as own_site_module
-from client.own_site import Source, own_site
+from client.own_site import own_site
 from client.site import greeting, load_site
+from client.source import Source
 from pfedgp_core.data.spec import DataSpec
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
 from pfedgp_core.wire.hello import Hello

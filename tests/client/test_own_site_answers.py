@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from client.own_site import Source, own_site
+from client.own_site import own_site
 from client.progress import PROGRESS_FILE
 from client.published import onboard_node
 from client.site import greeting, load_site
+from client.source import Source
 from pfedgp.site.flower_log import warning_of_app
 from pfedgp_core.config import Settings
 from pfedgp_core.data.spec import DataSpec

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from client.onboard import Onboarding
-from client.own_site import Source, own_site
+from client.own_site import own_site
 from client.published import onboard_node
+from client.source import Source
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import MemoryLimitError
 from pfedgp_core.memory import MemoryLimit

@@ -9,6 +9,7 @@ from pfedgp_core.data.own.kinds import PARQUET, is_folder, part_of, require_usab
 from pfedgp_core.data.own.parquet_table import parquet_blocks
 from pfedgp_core.data.own.samples import Block, Samples, Wanted
 from pfedgp_core.data.own.tables import csv_blocks
+from pfedgp_core.data.own.wanted_columns import WantedColumns
 from pfedgp_core.errors import DataError, UnreadableFileError
 from pfedgp_core.files.regular import open_regular
 
@@ -16,13 +17,19 @@ __all__ = ["read_blocks"]
 
 
 def read_blocks(
-    path: str | Path, *, input_shape: tuple[int, ...], resize: bool = False, label_column: str = "label", rows: int
+    path: str | Path,
+    *,
+    input_shape: tuple[int, ...],
+    resize: bool = False,
+    label_column: str = "label",
+    rows: int,
+    columns: WantedColumns | None = None,
 ) -> Iterator[tuple[Samples, float]]:
     """Read the samples of a path, labelled or not, a part at a time: so memory does not grow with their number.
 
     Parameters
     ----------
-    path, input_shape, resize, label_column
+    path, input_shape, resize, label_column, columns
         As in `read_samples`.
     rows : int
         Samples at a time, or fewer where they are large.
@@ -38,7 +45,7 @@ def read_blocks(
         There are no such data, or something is wrong with a part of them; the text says with which.
     """
     path = part_of(Path(path).expanduser(), None)
-    wanted = Wanted(input_shape, resize, label_column, labelled=False, digests=False)
+    wanted = Wanted(input_shape, resize, label_column, labelled=False, digests=False, columns=columns)
     before = 0
     for block in _blocks(path, wanted, rows):
         where = f" (beyond the first {before:,} samples)" if before else ""

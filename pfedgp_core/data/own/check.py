@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pfedgp_core.data.column_names import COLUMN_NAME_LIMIT, HASHED, is_hashed, plain_columns
 from pfedgp_core.data.own.samples import Findings, Samples
 from pfedgp_core.data.spec import CLASS_NAME_LIMIT, CLASSES_OF_A_SITE, LARGEST_INPUT, normal_class
 from pfedgp_core.names import escaped, name_fault
@@ -88,6 +89,11 @@ def report_on(split: str, samples: Samples | None, findings: Findings, regressio
     problems, remarks = list(findings.problems), list(findings.remarks)
     if samples is not None:
         problems += unusable(samples, regression)
+    if samples is not None and samples.inputs.ndim == 2 and not samples.columns:
+        remarks.append(
+            "The values have no names of columns, so they are taken by position: all sites must have the same features "
+            "in the same order. A table in CSV or Parquet has names."
+        )
     written = Counter(normal_class(label) for label in set(labels))
     if twins := [_shown(name) for name in ordered if written[name] > 1]:
         remarks.append(f"Written in several ways that look alike, and counted as one class each: {few(twins)}.")
@@ -128,6 +134,11 @@ def unusable(samples: Samples, regression: bool = False) -> list[str]:
         problems.append(
             f"Not a name of a class: {few(bad)}; give names of at most {CLASS_NAME_LIMIT} printable characters."
         )
+    faults = {name: name_fault(name, COLUMN_NAME_LIMIT) for name in plain_columns(samples.columns)}
+    if bad := [f"{escaped(name)[:60]!r} ({fault})" for name, fault in faults.items() if fault]:
+        problems.append(f"Not a name of a column: {few(bad)}; rename it, or remove the column.")
+    if is_hashed(samples.columns):
+        problems.append(f"A column's name begins with {HASHED!r}, as a hash of a name does: rename it.")
     inputs = samples.inputs
     if 0 in inputs.shape[1:]:
         problems.append(

@@ -9,7 +9,7 @@ and data that grow may move samples from one part to another.
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +28,9 @@ SHARES = (0.6, 0.2, 0.2)
 LARGEST = 1024**3  # bytes of the file, for more than 10^7 samples
 
 
-def keep_split(file: Path, digests: Sequence[str], classes: Sequence[str]) -> list[str]:
+def keep_split(
+    file: Path, digests: Sequence[str], classes: Sequence[str], former: Callable[[], Sequence[str]] | None = None
+) -> list[str]:
     """The part of every sample, as the file has it; what the file does not know yet is assigned and added to it.
 
     Parameters
@@ -38,16 +40,21 @@ def keep_split(file: Path, digests: Sequence[str], classes: Sequence[str]) -> li
     digests : sequence of str, length N
         Hex digests of the inputs.
     classes : sequence of str, length N
+    former : callable, optional
+        Gives the digests under which a former version kept the same samples; these stay where they were.
 
     Raises
     ------
     ArtefactError
         The file is damaged, of a later version, or cannot be written; it is never drawn anew silently.
     """
-    known = _read(file)
+    kept = _read(file)
+    known = dict(kept)
+    if former is not None and known and not known.keys() >= set(digests):
+        known |= {new: kept[old] for new, old in zip(digests, former(), strict=True) if old in kept and new not in kept}
     parts = assign_parts(digests, classes, known)
     assigned = known | dict(zip(digests, parts, strict=True))
-    if len(assigned) > len(known):
+    if len(assigned) > len(kept):
         write_whole(file, _written(assigned))
     return parts
 

@@ -16,10 +16,14 @@ folder with ``train`` and, optionally  any of these per split: folders, or files
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from pfedgp_core.data.own.check import DataReport, note_repeated, report_on
 from pfedgp_core.data.own.class_ids import map_classes, to_targets
 from pfedgp_core.data.own.kinds import is_unknown, nothing_at, part_of, read_path, require_usable, split_paths
+from pfedgp_core.data.own.model_scale import scale_notes
 from pfedgp_core.data.own.samples import Findings, Samples, Wanted
+from pfedgp_core.data.own.wanted_columns import WantedColumns
 from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.files.regular import reachable
 from pfedgp_core.memory import MemoryLimit
@@ -39,6 +43,7 @@ def read_samples(
     split: str | None = None,
     memory: MemoryLimit | None = None,
     room: Callable[[int, int], None] | None = None,
+    columns: WantedColumns | None = None,
 ) -> Samples:
     """Read all samples of a path.
 
@@ -59,6 +64,8 @@ def read_samples(
         How much resized images may take; default: most of the machine's memory.
     room : callable, optional
         Sees the number of images and of their classes before any is resized; see `Wanted`.
+    columns : WantedColumns, optional
+        Of a table: others are refused, and the same ones come in this order.
 
     Raises
     ------
@@ -69,7 +76,8 @@ def read_samples(
     """
     path = part_of(Path(path).expanduser(), split)
     findings = Findings()
-    samples = read_path(path, Wanted(input_shape, resize, label_column, labelled, memory, room=room), findings)
+    wanted = Wanted(input_shape, resize, label_column, labelled, memory, room=room, columns=columns)
+    samples = read_path(path, wanted, findings)
     return require_usable(path, samples, findings, input_shape)
 
 
@@ -115,6 +123,8 @@ def check_data(
     resize: bool = False,
     data_root: str = "",
     regression: bool = False,
+    columns: WantedColumns | None = None,
+    moments: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> DataReport:
     """Look at everything and report all that is wrong, instead of raising at the first problem.
 
@@ -132,6 +142,10 @@ def check_data(
         Folder of a built-in data set, where `path` is the name of one.
     regression : bool
         Whether the labels are the targets of a regression.
+    columns : WantedColumns, optional
+        Those that the model takes, to compare with.
+    moments : pair of arrays [C] or [D], optional
+        Mean and deviation of the model's data, to compare with.
 
     Raises
     ------
@@ -152,10 +166,12 @@ def check_data(
     else:
         path = Path(path).expanduser()
         for split, part in (split_paths(path) or {"": path}).items():
-            found[split] = _looked_at(part, Wanted(input_shape, resize, label_column))
+            found[split] = _looked_at(part, Wanted(input_shape, resize, label_column, columns=columns))
     for samples, findings in found.values():
         if samples is not None:
             _compare(samples, findings, class_names, input_shape, regression)
+            if moments is not None and samples.inputs.shape[1] == len(moments[0]):
+                findings.remarks.extend(scale_notes(samples.inputs, samples.columns, *moments))
     parts = {split: samples for split, (samples, _) in found.items() if samples is not None}
     note_repeated(parts, {split: findings for split, (_, findings) in found.items()})
     return DataReport(str(path), tuple(report_on(split, *both, regression) for split, both in found.items()))

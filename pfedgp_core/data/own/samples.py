@@ -5,11 +5,12 @@ A reader never stops at the first fault. It leaves out what it cannot use and sa
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from pfedgp_core.data.own.wanted_columns import WantedColumns
 from pfedgp_core.memory import MemoryLimit, inputs_need, require_memory
 
 __all__ = ["Block", "Findings", "Samples", "Wanted", "input_digests", "label_texts"]
@@ -36,6 +37,8 @@ class Wanted:
     room : callable, optional
         Sees the number of images and of their classes before any is resized, and raises MemoryLimitError where there
         is no room for what is to be made of them.
+    columns : WantedColumns, optional
+        Of a table: others are refused, and the same ones come in this order.
     """
 
     input_shape: tuple[int, ...] | None = None
@@ -45,6 +48,7 @@ class Wanted:
     memory: MemoryLimit | None = None
     digests: bool = True
     room: Callable[[int, int], None] | None = None
+    columns: WantedColumns | None = None
 
     def require_room(self, samples: int, classes: int) -> None:
         """Make sure that so many samples, resized to the wanted shape, keep to the limits; raises MemoryLimitError."""
@@ -69,7 +73,7 @@ class Samples:
     columns : tuple of str
         Names of the D columns of a table; empty for other data.
     digests : numpy.ndarray, uint8 [N, 32], or None
-        What the inputs are before any resizing, see `input_digests`.
+        What the inputs are before any resizing, see `input_digests`; of a table with its columns sorted by name.
     """
 
     inputs: np.ndarray
@@ -91,6 +95,13 @@ class Samples:
             labels=None if self.labels is None else tuple(self.labels[i] for i in chosen),
             digests=None if self.digests is None else self.digests[rows],
         )
+
+    def arranged(self, order: Sequence[int]) -> "Samples":
+        """The samples of a table with their columns in another order; themselves where it is the same."""
+        if tuple(order) == tuple(range(len(self.columns))):
+            return self
+        columns = tuple(self.columns[i] for i in order)
+        return replace(self, inputs=np.ascontiguousarray(self.inputs[:, list(order)]), columns=columns)
 
     def between(self, first: int, end: int) -> "Samples":
         """The samples from the first one up to the end, without their hashes."""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pfedgp_core.data.column_names import plain_columns
 from pfedgp_core.data.own.samples import Findings, Samples, Wanted, input_digests
 from pfedgp_core.errors import DataError
 from pfedgp_core.words import counted, cut, few
@@ -14,7 +15,7 @@ __all__ = ["split_columns", "usable_rows"]
 
 def split_columns(path: Path, columns: list[str], wanted: Wanted, findings: Findings) -> tuple[list[str], str | None]:
     """Names of the features, and of the column of labels if there is one."""
-    repeated = sorted(name for name, count in Counter(columns).items() if count > 1)
+    repeated = sorted(name for name, count in Counter(plain_columns(columns)).items() if count > 1)
     if repeated:
         raise DataError(f"{path} has several columns named {few(repeated)}: give each column its own name.")
     label = wanted.label_column if wanted.label_column in columns else None
@@ -26,6 +27,8 @@ def split_columns(path: Path, columns: list[str], wanted: Wanted, findings: Find
     features = [name for name in columns if name != label]
     if not features:
         findings.problem("The table has no column beside the label: give at least one feature.")
+    elif wanted.columns is not None:
+        wanted.columns.order(path, features)  # refuses others
     return features, label
 
 
@@ -39,6 +42,9 @@ def usable_rows(
 ) -> Samples | None:
     """Samples of the rows that have all numbers, and a label if one is wanted; notes the others.
 
+    The columns come in the order of the wanted ones. The digests do not depend on it: they are of the columns sorted
+    by name, so that a sample stays the same one in a table that was written in another order.
+
     Parameters
     ----------
     matrix : numpy.ndarray, float64 [N, D]
@@ -50,6 +56,9 @@ def usable_rows(
     findings : Findings
         Receives what is wrong.
     """
+    if wanted.columns is not None:
+        order = list(wanted.columns.order("the table", features))
+        matrix, features = matrix[:, order], [features[i] for i in order]
     with np.errstate(over="ignore"):
         inputs = matrix.astype(np.float32)
     finite = np.asarray(np.isfinite(inputs).all(axis=1))
@@ -76,5 +85,10 @@ def usable_rows(
         return None
     kept = None if labels is None else tuple(labels[i] for i in rows)
     chosen = inputs[rows]
-    digests = input_digests(chosen) if wanted.digests else None
+    digests = input_digests(chosen[:, _by_name(features)]) if wanted.digests else None
     return Samples(chosen, tuple(ids[i] for i in rows), kept, tuple(features), digests)
+
+
+def _by_name(features: list[str]) -> list[int]:
+    names = plain_columns(features)
+    return sorted(range(len(names)), key=names.__getitem__)

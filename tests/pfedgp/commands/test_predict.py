@@ -89,10 +89,27 @@ def test_a_stop_leaves_what_was_there(
     assert not list(here.glob(".*"))
 
 
-def test_columns_in_another_order_are_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write("new.csv", rows(4), tuple(reversed(COLUMNS)))
+def test_columns_in_another_order_give_the_same_predictions(here: Path) -> None:
+    assert main(["predict", "--site", "site", "--data", "new.csv", "--out", "p.csv"]) == 0
+    write("other.csv", rows(N)[:, ::-1], tuple(reversed(COLUMNS)))
+    assert main(["predict", "--site", "site", "--data", "other.csv", "--out", "q.csv"]) == 0
+    assert Path("q.csv").read_bytes() == Path("p.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (("age", "weight"), "it lacks the column '=risk';"),
+        (("age", "weight", "=risk", "ward"), "it has the column 'ward' beside the expected ones;"),
+        (("age", "Weight", "=risk"), "it lacks the column 'weight' and has the column 'Weight' beside the expected"),
+    ],
+)
+def test_columns_that_are_missing_or_too_many_are_named(
+    columns: tuple[str, ...], said: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write("new.csv", np.ones((4, len(columns))), columns)
     assert main(["predict", "--site", "site", "--data", "new.csv", "--out", "p.csv"]) == 2
-    assert "has the column '=risk' where the site's data have 'age'" in capsys.readouterr().err
+    assert f"new.csv has other columns than the site ward-3: {said}" in capsys.readouterr().err
     assert not Path("p.csv").exists()
 
 

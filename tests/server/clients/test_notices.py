@@ -1,6 +1,7 @@
 """A refused site is told in the words of the server's console, and so is one whose reply was not used."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -19,12 +20,24 @@ def new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notices, "_said", {})
 
 
-def test_a_site_on_another_scale_reads_the_name_of_its_column(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("policy", "said", "read"),
+    [
+        ("plain", "column 'p9'", "column 'p9'"),
+        ("hashed", "column 'hmac-sha256:", "column 'p9'"),
+        ("none", "column 10 of the table", "column 'p9' (10 of the table)"),
+    ],
+)
+def test_a_site_on_another_scale_reads_the_name_of_its_column(
+    policy: str, said: str, read: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     sites: dict[str, Path | str] = {
         f"ward-{i}": table(tmp_path / f"{i}.csv", rows_of(0, 1, 2, of=4, part=i)) for i in range(4)
     }
     in_other_units(tmp_path / "3.csv", 9)
-    grid = OwnGrid(sites)
+    (tmp_path / "key").write_text("a key of more than sixteen bytes")
+    policies = {"hashed": {"column-key": str(tmp_path / "key")}, "none": {"column-names": "none"}}
+    grid = OwnGrid(sites, **policies.get(policy, {}))
     node = next(n for n, name in grid.names.items() if name == "ward-3")
     grid.contexts[node].node_config["state"] = str(tmp_path / "state")
     (tmp_path / "state").mkdir()
@@ -32,9 +45,9 @@ def test_a_site_on_another_scale_reads_the_name_of_its_column(tmp_path: Path, ca
     wait_for_clients(roster, grid)
     roster.refresh(grid)
     console = next(r.getMessage() for r in caplog.records if "refused: ward-3" in r.getMessage())
-    assert "column 10 of the table has mean" in console
+    assert said in console
     kept = json.loads((tmp_path / "state" / NOTICE_FILE).read_text())
-    assert kept["words"] == console.replace("column 10 of the table", "column 'p9' (10 of the table)")
+    assert kept["words"] == re.sub("column '.*?'|column 10 of the table", read, console)
     assert kept["refused"] is True
     told = [m for m in grid.sent if m.metadata.message_type == NOTICE]
     assert [m.metadata.dst_node_id for m in told] == [node]  # once, and nobody else

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from client import own_site as own_site_module
+from client.source import Source
 from pfedgp_core.data.moments import input_statistics
 from pfedgp_core.errors import RunFailedError
 from server.clients.roster import Roster
@@ -31,9 +32,7 @@ def test_the_normalisation_is_that_of_all_training_samples_together(tmp_path: Pa
     roster = Roster(OWN)
     wait_for_clients(roster, grid)
     config = [grid.contexts[client.node_id].node_config for client in roster.all]
-    parts = [
-        own_site_module.own_site(own_site_module.Source.of(OWN, node)).loaded().parts["train"].inputs for node in config
-    ]
+    parts = [own_site_module.own_site(Source.of(OWN, node)).loaded().parts["train"].inputs for node in config]
     assert sorted(len(part) for part in parts) == sorted(client.hello.n_train for client in roster.all)
     mean, std = input_statistics(np.concatenate(parts))
     assert roster.spec.mean == pytest.approx(mean.tolist(), rel=1e-6)

@@ -1,0 +1,40 @@
+"""What the log says of a federation's data once they are fixed: its classes and columns, and what may be a mistake."""
+
+import logging
+from collections.abc import Sequence
+
+from pfedgp_core.data.spec import DataSpec
+from pfedgp_core.wire.hello import Hello
+from pfedgp_core.words import few
+from server.clients.columns import columns_text, unnamed
+from server.clients.similar_classes import similar_classes
+
+__all__ = ["log_federation"]
+
+logger = logging.getLogger("pfedgp.server")
+
+SHOWN = 20  # classes in a log line
+
+
+def log_federation(spec: DataSpec, hellos: Sequence[Hello], listed: bool) -> None:
+    """Log it.
+
+    Parameters
+    ----------
+    spec : DataSpec
+    hellos : sequence of Hello
+        Of sites with data of their own, as they came.
+    listed : bool
+        Whether the operator has listed the classes.
+    """
+    if not listed and (alike := similar_classes(hellos)):
+        logger.warning("%s", alike)
+    names = spec.class_names
+    logger.info("the federation's classes: %s", f"{len(names)}, {few(names, SHOWN)}" if names else "none, a regression")
+    if spec.columns:
+        logger.info("the federation's columns: %s", columns_text(spec.columns))
+    others = [hello.name for hello in hellos if hello.columns and hello.columns != spec.columns]
+    if others:
+        logger.info("columns in another order, taken by name: %s", few(others))
+    if without := unnamed(hellos, spec.columns):
+        logger.warning("%s", without)
