@@ -46,6 +46,13 @@ BODIES: dict[str, tuple[str, Any]] = {
 }
 
 
+def test_columns_in_another_order_give_the_same_answers() -> None:
+    bodies = as_csv(), as_csv(COLUMNS[::-1], X[:, ::-1])
+    answers = [client().post("/predict", content=body, headers={"Content-Type": "text/csv"}) for body in bodies]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[1].json()["predictions"] == answers[0].json()["predictions"]
+
+
 @pytest.mark.parametrize("kind", BODIES)
 def test_answers_are_those_of_the_classifier(kind: str) -> None:
     content_type, body = BODIES[kind]
@@ -105,8 +112,8 @@ BAD: list[tuple[str, bytes, int, str]] = [
     ("text/csv", b"", 400, "no column beside the label"),
     ("text/csv", b"age,weight,=risk\n1,2,x\n", 400, "Something else than numbers"),
     ("text/csv", b"age,weight,=risk\n1,2,\n", 400, "Missing or infinite values"),
-    ("text/csv", b"age,weight\n1,2\n", 400, "the model takes inputs of shape 3"),
-    ("text/csv", b"weight,age,=risk\n1,2,3\n", 400, "in the same order"),
+    ("text/csv", b"age,weight\n1,2\n", 400, "it lacks the column '=risk'"),
+    ("text/csv", b"weight,age,risk\n1,2,3\n", 400, "has the column 'risk' beside the expected ones"),
     ("text/csv", b"\xff\xfe\n", 400, "not UTF-8"),
     ("application/x-npz", b"PK", 400, "cannot be read as .npz"),
     ("application/x-npz", as_npz(z=X), 400, "none of inputs, images, x, features"),
