@@ -118,10 +118,9 @@ def has_own_data(node_config: Mapping[str, Any]) -> bool:
 
 
 def _hello_of(own: OwnSite) -> Hello:
-    position = {name: i for i, name in enumerate(own.class_names)}
     return Hello(
         name=own.source.name,
-        classes=tuple(sorted({position[name] for name in own.trained_classes})),
+        classes=tuple(sorted(set(map_classes(sorted(own.trained_classes), own.class_names).tolist()))),
         class_names=own.class_names,
         n_train=own.count("train"),
         n_validation=own.count("validation"),

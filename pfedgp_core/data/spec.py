@@ -6,7 +6,9 @@ and the moments of their inputs, and the server makes one list of classes and on
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -28,13 +30,17 @@ __all__ = [
     "DataSpec",
     "class_list",
     "class_names_fault",
+    "folded_class",
     "normal_class",
     "parse_shape",
     "pooled_moments",
+    "spellings",
     "union_of_classes",
 ]
 
 CLASS_NAME_LIMIT = 200  # characters
+SHORTEST_WORD = 4  # characters
+_WHOLE = re.compile(r"([+-]?[0-9]+)\.0*")
 CLASSES_OF_A_SITE = 1_000  # which one site may bring, unless the setting class-names has them
 
 LARGEST_INPUT = 1e30  # beyond it float32 has no room for differences and quotients
@@ -128,9 +134,33 @@ def pooled_moments(
 
 
 def union_of_classes(lists: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """All classes that any list has, each once: in numeric order where all are integers, else in that of the text."""
-    names = {normal_class(name) for one in lists for name in one}
+    """All classes that any list has, each once: in numeric order where all are integers, else in that of the text.
+
+    Words that differ in case alone are one class, with the spelling that most lists have; see `spellings`.
+    """
+    held = Counter(name for one in lists for name in {normal_class(name) for name in one})
+    names = set(spellings(held).values())
     return tuple(sorted(names, key=int if all(map(_is_integer, names)) else str))
+
+
+def spellings(held: Mapping[str, int]) -> dict[str, str]:
+    """The spelling under which each class counts: that of most lists, of equally many the first one in sorted order.
+
+    Parameters
+    ----------
+    held : mapping of str to int
+        How often each name occurs. Names of fewer than `SHORTEST_WORD` letters stay apart, as a and A are two letters.
+    """
+    usual: dict[str, str] = {}
+    for name in sorted(held, key=lambda name: (-held[name], name)):
+        usual.setdefault(folded_class(name), name)
+    return {name: usual[folded_class(name)] for name in held}
+
+
+def folded_class(name: str) -> str:
+    """The name of a class without regard to case, where it is a word."""
+    name = normal_class(name)
+    return name.casefold() if len(name) >= SHORTEST_WORD else name
 
 
 def class_list(text: str) -> tuple[str, ...]:
@@ -180,8 +210,9 @@ def parse_shape(text: str) -> tuple[int, ...] | None:
 
 
 def normal_class(name: str) -> str:
-    """The name of a class as it is compared, see `normal_name`."""
-    return normal_name(name)
+    """The name of a class as it is compared: as `normal_name`, and a whole number without decimals (0.0 is 0)."""
+    name = normal_name(name)
+    return str(int(found[1])) if len(name) <= CLASS_NAME_LIMIT and (found := _WHOLE.fullmatch(name)) else name
 
 
 def class_names_fault(names: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-from pfedgp_core.data.spec import DataSpec
+from pfedgp_core.data.spec import DataSpec, normal_class
 from pfedgp_core.wire.hello import Hello
 from pfedgp_core.words import few
 from server.clients.columns import columns_text, unnamed
@@ -30,6 +30,9 @@ def log_federation(spec: DataSpec, hellos: Sequence[Hello], listed: bool) -> Non
     if not listed and (alike := similar_classes(hellos)):
         logger.warning("%s", alike)
     names = spec.class_names
+    found = {normal_class(name) for hello in hellos for name in hello.class_names}
+    if names and not listed and (others := sorted(found - set(names))):
+        logger.warning("spellings that are counted as a class of another case: %s", few(others))
     logger.info("the federation's classes: %s", f"{len(names)}, {few(names, SHOWN)}" if names else "none, a regression")
     if spec.columns:
         logger.info("the federation's columns: %s", columns_text(spec.columns))

@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Mapping, Sequence
 
-from pfedgp_core.data.spec import normal_class
+from pfedgp_core.data.spec import folded_class, normal_class
 from pfedgp_core.names import escaped, look
 from pfedgp_core.wire.hello import Hello
 from pfedgp_core.words import few
@@ -30,6 +30,8 @@ def similar_classes(hellos: Sequence[Hello]) -> str:
         later = {other.casefold(): other for other in names[i + 1 :]}
         for near in difflib.get_close_matches(name.casefold(), later, n=3, cutoff=ALIKE):
             other = later[near]
+            if folded_class(name) == folded_class(other):
+                continue  # counted as one class
             if not set(holders[name]) & set(holders[other]) and _letters(name) != _letters(other):
                 pairs.append(f"{name!r} ({few(holders[name], 3)}) and {other!r} ({few(holders[other], 3)})")
     pairs += _lookalikes(holders)
@@ -47,7 +49,8 @@ def _lookalikes(holders: Mapping[str, Sequence[str]]) -> list[str]:
     for name in sorted(holders):
         twins = {seen[key] for key in enumerate(look(name)) if key in seen}
         for other in sorted(twins):
-            if not (set(holders[name]) & set(holders[other]) or (name.isascii() and other.isascii())):
+            one_class = folded_class(name) == folded_class(other)
+            if not one_class and not (set(holders[name]) & set(holders[other]) or (name.isascii() and other.isascii())):
                 both = [f"'{escaped(each)}' ({few(holders[each], 3)})" for each in (other, name)]
                 pairs.append(" looks like ".join(both))
         for key in enumerate(look(name)):

@@ -8,7 +8,7 @@ import numpy as np
 
 from pfedgp_core.data.column_names import COLUMN_NAME_LIMIT, HASHED, is_hashed, plain_columns
 from pfedgp_core.data.own.samples import Findings, Samples
-from pfedgp_core.data.spec import CLASS_NAME_LIMIT, CLASSES_OF_A_SITE, LARGEST_INPUT, normal_class
+from pfedgp_core.data.spec import CLASS_NAME_LIMIT, CLASSES_OF_A_SITE, LARGEST_INPUT, normal_class, spellings
 from pfedgp_core.names import escaped, name_fault
 from pfedgp_core.words import counted, few, shape_text
 
@@ -85,7 +85,8 @@ class DataReport:
 def report_on(split: str, samples: Samples | None, findings: Findings, regression: bool = False) -> SplitReport:
     """Count what is usable, and note classes that are too small to learn from; a regression has no classes."""
     labels = () if samples is None or regression else samples.labels or ()
-    ordered = dict(sorted(Counter(map(normal_class, labels)).items()))
+    counted_as = spellings(Counter(map(normal_class, labels)))
+    ordered = dict(sorted(Counter(counted_as[normal_class(label)] for label in labels).items()))
     problems, remarks = list(findings.problems), list(findings.remarks)
     if samples is not None:
         problems += unusable(samples, regression)
@@ -94,7 +95,7 @@ def report_on(split: str, samples: Samples | None, findings: Findings, regressio
             "The values have no names of columns, so they are taken by position: all sites must have the same features "
             "in the same order. A table in CSV or Parquet has names."
         )
-    written = Counter(normal_class(label) for label in set(labels))
+    written = Counter(counted_as[normal_class(label)] for label in set(labels))
     if twins := [_shown(name) for name in ordered if written[name] > 1]:
         remarks.append(f"Written in several ways that look alike, and counted as one class each: {few(twins)}.")
     if len(ordered) > CLASSES_OF_A_SITE:

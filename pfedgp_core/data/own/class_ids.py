@@ -6,13 +6,14 @@ names.
 
 import difflib
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pfedgp_core.data.own.samples import Samples
-from pfedgp_core.data.spec import normal_class
+from pfedgp_core.data.spec import folded_class, normal_class
 from pfedgp_core.errors import DataError
 from pfedgp_core.words import counted, cut, few
 
@@ -24,6 +25,8 @@ __all__ = ["map_classes", "to_split", "to_targets"]
 
 def map_classes(names: Sequence[str], class_names: Sequence[str]) -> np.ndarray:
     """Class ids of labels, by name or, where they are integers and no class has such a name, by position.
+
+    A word that differs from one class in its case alone is that class.
 
     Parameters
     ----------
@@ -40,13 +43,18 @@ def map_classes(names: Sequence[str], class_names: Sequence[str]) -> np.ndarray:
     DataError
         A class that the federation does not have.
     """
-    known = {normal_class(name): i for i, name in enumerate(class_names)}
+    known = {normal_class(name): i for i, name in reversed(list(enumerate(class_names)))}
     distinct = sorted(set(names))
-    if all(map(_is_integer, distinct)) and not any(map(_is_integer, known)):
+    if all(_is_integer(normal_class(name)) for name in distinct) and not any(map(_is_integer, known)):
         known = {str(i): i for i in range(len(class_names))}
-        ids = {name: known.get(name.lstrip("0") or "0", -1) for name in distinct}
+        ids = {name: known.get(normal_class(name).lstrip("0") or "0", -1) for name in distinct}
     else:
-        ids = {name: known.get(normal_class(name), -1) for name in distinct}
+        folded = {folded_class(name): i for name, i in known.items()}
+        alone = Counter(map(folded_class, known))
+        ids = {
+            name: known.get(normal_class(name), folded[key] if alone[key := folded_class(name)] == 1 else -1)
+            for name in distinct
+        }
     unknown = [name for name in distinct if ids[name] < 0]
     if unknown:
         near = difflib.get_close_matches(unknown[0], list(class_names), n=1)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from pfedgp_core.data.moments import input_moments, input_statistics
-from pfedgp_core.data.spec import DataSpec, class_list, parse_shape, pooled_moments, union_of_classes
+from pfedgp_core.data.own.class_ids import map_classes
+from pfedgp_core.data.spec import DataSpec, class_list, normal_class, parse_shape, pooled_moments, union_of_classes
 from pfedgp_core.errors import ConfigError, DataError
 
 
@@ -65,3 +66,23 @@ def test_a_spec_travels_as_text() -> None:
     for text in ("", "[]", "{}", '{"class_names": 3}'):
         with pytest.raises(DataError):
             DataSpec.from_json(text)
+
+
+def test_words_that_differ_in_case_alone_are_one_class_and_letters_are_two() -> None:
+    assert union_of_classes([["Benign", "a"], ["benign", "A"], [" benign "]]) == ("A", "a", "benign")
+    assert union_of_classes([["Benign"], ["BENIGN"]]) == ("BENIGN",)
+    assert map_classes(["BENIGN ", "Benign", "b"], ["Benign", "b", "B"]).tolist() == [0, 0, 1]
+    assert map_classes(["benign", "Benign"], ["Benign", "benign"]).tolist() == [1, 0]
+    with pytest.raises(DataError, match="'BENIGN' is none of"):
+        map_classes(["BENIGN"], ["Benign", "benign"])
+
+
+def test_whole_numbers_are_one_class_however_many_decimals_they_have() -> None:
+    assert union_of_classes([["0.0", "1.0"], ["0", "1"], ["0.000000", "1."], ["-0.0"]]) == ("0", "1")
+    assert union_of_classes([["0.5", "1.50"]]) == ("0.5", "1.50")
+    assert map_classes(["0.000", "1"], ["well", "ill"]).tolist() == [0, 1]
+    assert map_classes(["0", "1.00"], ["0.0", "1.0"]).tolist() == [0, 1]  # a model of a former version
+
+
+def test_digits_without_end_are_no_number() -> None:
+    assert normal_class("9" * 9000 + ".0") == "9" * 9000 + ".0"
