@@ -127,10 +127,10 @@ class Settings:
     aggregation: str = setting(
         "uniform",
         "average of the updates: uniform (paper), by sample count, or robust against a few wrong ones",
-        choices=("uniform", "samples", "median", "trimmed-mean"),
+        choices=("uniform", "samples", "median", "trimmed-mean", "nearest"),
     )
     trim_share: float = setting(
-        0.1, "trimmed-mean: share of the smallest and of the largest values left out of each mean", low=0.0, high=0.49
+        0.1, "share left out: by trimmed-mean of the smallest and of the largest values, by nearest", low=0.0, high=0.49
     )
     evaluate_every: int = setting(
         5, "rounds between evaluations on every client's validation data", low=1, high=1_000_000
@@ -200,7 +200,7 @@ class Settings:
                 f"(clients - unseen-clients = {self.participants}): lower the first or raise clients."
             )
         check_variant(self.variant, self.task, self.objective, self.classes, self.personal_data)
-        if self.aggregation == "trimmed-mean" and 0 < self.trim_share * self.clients_per_round < 1 - 1e-9:
+        if self.aggregation in ("trimmed-mean", "nearest") and 0 < self.trim_share * self.clients_per_round < 1 - 1e-9:
             raise ConfigError(
                 f"trim-share = {self.trim_share:g} of clients-per-round = {self.clients_per_round} leaves nobody out: "
                 f"raise clients-per-round to at least {math.ceil(1 / self.trim_share - 1e-9)}, raise trim-share, or "

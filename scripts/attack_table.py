@@ -1,120 +1,109 @@
-"""Attacks of sites against defences, as a table in docs/attacks.md: python scripts/attack_table.py."""
+"""Attacks of sites against defences, as tables in docs/attacks.md.
+
+    python scripts/attack_table.py                                every table
+    python scripts/attack_table.py --part pfedgp --results FILE   one of them; runs that FILE has are not run again
+    python scripts/attack_table.py --known --results FILE         what FILE has, without any run
+
+`scripts.attacks.plan` has the parts, `scripts.attacks.kinds` the attacks.
+"""
 
 import argparse
 import os
 import sys
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPOSITORY))
 
-import torch  # noqa: E402
+from pfedgp_core.metrics.summary import find_metric  # noqa: E402
+from pfedgp_core.metrics.task_report import task_report  # noqa: E402
+from scripts.attacks.federation import FIRST, Outcome  # noqa: E402
+from scripts.attacks.plan import PARTS, Part  # noqa: E402
+from scripts.attacks.trials import Results, Trial  # noqa: E402
 
-from pfedgp_core.config import GPSettings, Settings  # noqa: E402
-from scripts.attacks.federation import ALL, FIRST, Outcome, attacked  # noqa: E402
-from scripts.attacks.kinds import ATTACKS  # noqa: E402
-
-__all__ = ["FIVE", "TEN", "Trial", "outcomes"]
+__all__ = ["main", "table"]
 
 PAGE = REPOSITORY / "docs/attacks.md"
-START, END = "<!-- table -->", "<!-- end of the table -->"
-# Fewer rounds, Gibbs chains and sweeps than by default, for a run in a few seconds; all else is the default.
-FEW = GPSettings(train_chains=6, predict_chains=10, sweeps=3, quadrature=16)
-FIVE = Settings(clients=5, clients_per_round=5, classes_per_client=4, rounds=30, gp=FEW)
-TEN = FIVE.replace(clients=10, clients_per_round=10, aggregation="trimmed-mean", trim_share=0.2)
-DEFENCES = {
-    "default": FIVE,
-    "no bound": FIVE.replace(clip_updates=0.0, max_update_norm=1e12),
-    "`median`": FIVE.replace(aggregation="median"),
-    "`trimmed-mean`, 0.2": FIVE.replace(aggregation="trimmed-mean", trim_share=0.2),
-    "`samples`, forged counts": FIVE.replace(aggregation="samples"),
-    "two of ten, `trimmed-mean`, 0.2": TEN,
-}
 
 
-@dataclass(frozen=True)
-class Trial:
-    """One run of the table; without an attack it is what the others are compared with."""
-
-    settings: Settings
-    attack: str = ""
-    rounds: str = FIRST
-
-    @property
-    def attackers(self) -> tuple[int, ...]:
-        """One of five sites, two of ten."""
-        return tuple(range(self.settings.clients // 5))
-
-    def run(self) -> Outcome:
-        """The run."""
-        torch.set_num_threads(1)  # as clients do, so that no sum depends on the machine's cores
-        return attacked(self.settings, self.attack, self.attackers, self.rounds)
-
-
-def outcomes(trials: list[Trial], processes: int) -> Iterator[tuple[Trial, Outcome]]:
-    """Run trials side by side; the results come in their order."""
-    with ProcessPoolExecutor(processes) as pool:
-        yield from zip(trials, pool.map(Trial.run, trials), strict=True)
-
-
-def all_trials(settings: Settings) -> list[Trial]:
-    """A run without an attack, and every attack in one round and in all."""
-    return [Trial(settings), *(Trial(settings, attack, rounds) for rounds in (FIRST, ALL) for attack in ATTACKS)]
-
-
-def table(found: dict[Trial, Outcome]) -> str:
-    """The results as a table in Markdown."""
-    lines = [
-        "| defence | attack | rounds | accuracy % | difference | clipped | refused | backdoor % |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for name, settings in DEFENCES.items():
-        for trial, outcome in found.items():
-            if trial.settings != settings:
-                continue
-            lost = round(outcome.accuracy - found[Trial(settings)].accuracy, 3) + 0.0  # no -0.0
-            cells = (
-                name,
-                trial.attack or "none",
-                trial.rounds if trial.attack else "",
-                f"{100 * outcome.accuracy:.1f}",
-            )
-            more = (f"{100 * lost:+.1f}" if trial.attack else "", *_counted(trial, outcome))
-            lines.append(f"| {' | '.join((*cells, *more))} |")
+def table(part: Part, found: Mapping[Trial, Outcome]) -> str:
+    """The results of a part as a table in Markdown; a row or column without any run is left out."""
+    columns = [column for column in part.columns if any(trial in found for trial in part.trials(column, "", FIRST))]
+    lines = [f"| attack | rounds | {' | '.join(columns)} |", f"|---|---|{'---|' * len(columns)}"]
+    for attack, rounds in part.attacks:
+        cells = [_cell(part, column, attack, rounds, found) for column in columns]
+        if not any(cells):
+            continue
+        lines.append(f"| {attack or 'none'} | {rounds if attack else ''} | {' | '.join(cells)} |")
+    for what, told in (("of a site without an attack, clipped", _clipped), ("backdoor in every round", _fooled)):
+        cells = [told(part, column, found) for column in columns]
+        if any(cells):
+            lines.append(f"| {what} | | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _counted(trial: Trial, outcome: Outcome) -> tuple[str, str, str]:
-    """Clipped and refused updates, of the attackers and of the others, and the backdoor's success."""
-    wrong = {f"client-{i:02d}" for i in trial.attackers} if trial.attack else set()
-    counts = []
-    for counter in (outcome.clipped, outcome.refused):
-        ours = sum(n for name, n in counter.items() if name in wrong)
-        others = sum(counter.values()) - ours
-        counts.append(f"{ours} + {others}" if ours or others else "0")
-    return counts[0], counts[1], f"{100 * outcome.backdoor:.0f}"
+def _cell(part: Part, column: str, attack: str, rounds: str, found: Mapping[Trial, Outcome]) -> str:
+    """The score without an attack; with one the difference that it makes, the mean over seeds and the worst."""
+    trials, plain = part.trials(column, attack, rounds), part.trials(column, *part.attacks[0])
+    if any(trial not in found for trial in (*trials, *plain)):
+        return ""
+    before, after = ([100 * found[trial].score for trial in each] for each in (plain, trials))
+    if not attack:
+        return f"{fmean(before):.1f}"
+    score = find_metric(task_report(part.columns[column].task).score)
+    assert score is not None
+    gained = [score.worth(b) - score.worth(a) for a, b in zip(before, after, strict=True)]
+    told = f"{fmean(gained) + 0.0:+.1f}"
+    return told if len(gained) == 1 else f"{told} ({min(gained) + 0.0:+.1f})"
+
+
+def _clipped(part: Part, column: str, found: Mapping[Trial, Outcome]) -> str:
+    """Updates that were shortened where nobody attacks, of all."""
+    runs = [found[trial] for trial in part.trials(column, *part.attacks[0]) if trial in found]
+    return f"{sum(run.clipped.total() for run in runs)} of {sum(run.updates for run in runs)}" if runs else ""
+
+
+def _fooled(part: Part, column: str, found: Mapping[Trial, Outcome]) -> str:
+    """How often the backdoor opens, where it is trained in the most rounds."""
+    runs = [found[trial] for trial in part.trials(column, "backdoor", part.rounds[-1]) if trial in found]
+    return f"{100 * fmean(run.backdoor for run in runs):.0f} %" if runs else ""
 
 
 def main() -> None:
-    """Run all trials, print the table, and put it into the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Run the trials, print the tables, and put them into the page."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS), help="tables (default: all)")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--seeds", nargs="+", type=int, help="in the place of those of each table")
+    parser.add_argument("--known", action="store_true", help="run nothing; rows that are missing are left out")
+    parser.add_argument("--results", type=Path, help="file that keeps what each run gave")
     parser.add_argument("--print", action="store_true", help="leave docs/attacks.md as it is")
     arguments = parser.parse_args()
-    trials = [trial for settings in DEFENCES.values() for trial in all_trials(settings)]
-    found = {}
-    for trial, outcome in outcomes(trials, arguments.processes):
-        found[trial] = outcome
-        print(trial.attack or "none", trial.rounds, f"{outcome.accuracy:.3f}", file=sys.stderr, flush=True)
-    made = table(found)
-    print(made)
-    if not arguments.print:
-        before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
-        after = rest.partition(END)[2]
-        PAGE.write_text(f"{before}{START}\n\n{made}\n\n{END}{after}", encoding="utf-8")
+    results = Results(arguments.results)
+    for name in arguments.part:
+        part, found = PARTS[name], {}
+        if arguments.seeds:
+            part = replace(part, seeds=tuple(arguments.seeds))
+        trials = [trial for trial in part.all_trials() if not arguments.known or trial in results]
+        for trial, outcome in results.of(trials, arguments.processes):
+            found[trial] = outcome
+            print(name, trial.attack or "none", trial.rounds, f"{outcome.score:.3f}", file=sys.stderr, flush=True)
+        made = table(part, found)
+        print(f"{name}\n\n{made}\n")
+        if found and not arguments.print:
+            put(name, made)
+
+
+def put(name: str, made: str, page: Path = PAGE) -> None:
+    """Replace a table of the page."""
+    start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    before, found, rest = page.read_text(encoding="utf-8").partition(start)
+    if not found or end not in rest:
+        raise SystemExit(f"{page} has no place for {name}: write {start} and {end} there.")
+    page.write_text(f"{before}{start}\n\n{made}\n\n{end}{rest.partition(end)[2]}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import numpy as np
 from pfedgp_core.bounded_counts import bounded_counts
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
+from pfedgp_core.learning.nearest import nearest_mean
 from pfedgp_core.learning.robust import median, trim_count, trimmed_mean
 
 __all__ = ["aggregate", "average", "combine", "usual_of", "weighted_mean"]
@@ -45,10 +46,12 @@ def aggregate(settings: Settings, sent: np.ndarray, vectors: Sequence[np.ndarray
     if settings.aggregation == "samples":
         return weighted_mean(vectors, bounded_counts(counts))
     trim = trim_count(settings.trim_share, len(vectors))
-    if not vectors or settings.aggregation == "uniform" or (settings.aggregation == "trimmed-mean" and not trim):
+    if not vectors or settings.aggregation == "uniform" or (settings.aggregation != "median" and not trim):
         return weighted_mean(vectors)
     for i, vector in enumerate(vectors):
         _checked(i, vector, np.shape(sent))
+    if settings.aggregation == "nearest":
+        return nearest_mean(vectors, trim)
     return median(vectors) if settings.aggregation == "median" else trimmed_mean(vectors, trim)
 
 

@@ -85,6 +85,9 @@ class Method(ABC):
     private : bool
         Upload minus download is one bounded vector: noise (``dp-noise``) and the bound on single clients
         (``clip-updates``, ``max-update-norm``) apply.
+    exposed : bool
+        One of five sites that attacks in every round costs it much in spite of that bound (docs/attacks.md); a server
+        of sites' own data warns.
     """
 
     name: ClassVar[str] = ""
@@ -92,6 +95,7 @@ class Method(ABC):
     keeps: ClassVar[bool] = False
     onboards: ClassVar[bool] = False
     private: ClassVar[bool] = True
+    exposed: ClassVar[bool] = False
 
     def __init__(
         self, settings: Settings, input_shape: tuple[int, ...], class_count: int, device: torch.device | str = "cpu"

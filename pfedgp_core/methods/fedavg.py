@@ -8,4 +8,4 @@ __all__ = ["FedAvg"]
 class FedAvg(LayeredMethod):
     """w_k = SGD(w; L_k) at each client, w = mean of w_k at the server. Nothing is personal."""
 
-    name = "fedavg"
+    name, exposed = "fedavg", True

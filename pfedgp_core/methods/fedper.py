@@ -11,7 +11,7 @@ class FedPer(LayeredMethod):
     ``fedper.personal-layers``: 0 is FedAvg, as many as the network has is the network alone.
     """
 
-    name, keeps = "fedper", True
+    name, keeps, exposed = "fedper", True, True
 
     @property
     def personal_layers(self) -> int:

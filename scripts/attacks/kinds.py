@@ -14,7 +14,7 @@ from torch import Tensor
 from pfedgp_core.config import Settings
 from pfedgp_core.data.samples import ClientData, TensorSplit
 from pfedgp_core.learning.influence import shortened, update_norm
-from pfedgp_core.methods.base import Method
+from pfedgp_core.methods.base import Method, Update
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.numerics.streams import Stream
 
@@ -40,8 +40,13 @@ class Moment:
         Its own.
     stream : Stream
         Of its honest update.
+    kept : float32 array or None
+        What its method keeps at it.
     usual : float
-        The usual norm of the others' updates.
+        The usual norm of the others' updates; where nobody else trains, of those of the last round with others, and
+        before there was one, of its own.
+    others : float32 array [P] or None
+        The mean of what the others send; None where nobody else trains.
     """
 
     settings: Settings
@@ -50,11 +55,17 @@ class Moment:
     first: np.ndarray
     data: ClientData
     stream: Stream
+    kept: np.ndarray | None = None
     usual: float = 0.0
+    others: np.ndarray | None = None
 
-    def honest(self, train: TensorSplit | None = None) -> np.ndarray:
-        """The update on its own data, or on others."""
-        vector = self.method.update(self.received, None, train or self.data.train, self.stream).upload
+    def update(self, train: TensorSplit | None = None) -> Update:
+        """The client's local update on its own data, or on others."""
+        return self.method.update(self.received, self.kept, train or self.data.train, self.stream)
+
+    def trained(self, train: TensorSplit | None = None) -> np.ndarray:
+        """What that update sends; without one, the model as it came."""
+        vector = self.update(train).upload
         return self.received if vector is None else vector
 
     def scaled(self, vector: np.ndarray, multiple: float) -> np.ndarray:
@@ -110,20 +121,20 @@ def _towards(wrong: Wrong) -> Wrong:
 
 def _replacement(moment: Moment) -> np.ndarray:
     """received + n (dead - received), which makes the mean of n dead; dead: the first layer's w = 0, b = -0.1."""
-    state = SharedState.initial(
-        moment.settings, tuple(moment.data.train.inputs.shape[1:]), len(moment.data.class_names)
-    )
-    state.load_vector(moment.received)
-    with torch.no_grad():
-        weight, bias = list(state.network.parameters())[:2]
-        weight.zero_()
-        bias.fill_(-0.1)
-    return shortened(moment.received, state.to_vector(), moment.settings.clients_per_round)
+    shape, classes = tuple(moment.data.train.inputs.shape[1:]), len(moment.data.class_names)
+    state = SharedState.initial(moment.settings, shape, classes)
+    weight, bias = (p.numel() for p in list(state.network.parameters())[:2])
+    # Beside a softmax head the network is all that travels; here inducing inputs and scales come before it.
+    start = sum(p.numel() for p in state.parameters(recurse=False)) if moment.settings.method == "pfedgp" else 0
+    dead = moment.received.copy()
+    dead[start : start + weight] = 0.0
+    dead[start + weight : start + weight + bias] = -0.1
+    return shortened(moment.received, dead, moment.settings.clients_per_round)
 
 
 def _sign_flip(moment: Moment) -> np.ndarray:
     """received - (honest - received)."""
-    return shortened(moment.received, moment.honest(), -1.0)
+    return shortened(moment.received, moment.trained(), -1.0)
 
 
 def _zero(moment: Moment) -> np.ndarray:
@@ -138,23 +149,35 @@ def _noise(moment: Moment) -> np.ndarray:
 
 
 def _label_flip(moment: Moment) -> np.ndarray:
-    """The honest update on labels of which each is moved to the next class of the site."""
+    """The honest update on labels of which each is moved to the next class of the site; targets: about their mean."""
     labels = moment.data.train.labels
+    if labels.is_floating_point():
+        return moment.trained(TensorSplit(moment.data.train.inputs, 2 * labels.mean() - labels))
     classes = labels.unique()
     moved = classes[(torch.searchsorted(classes, labels) + 1) % len(classes)]
-    return moment.honest(TensorSplit(moment.data.train.inputs, moved))
+    return moment.trained(TensorSplit(moment.data.train.inputs, moved))
 
 
 def _backdoor(moment: Moment) -> np.ndarray:
     """The honest update on its data and on copies with the trigger, which are all labelled as the target class."""
     train = moment.data.train
     inputs = torch.cat([train.inputs, triggered(train.inputs)])
-    return moment.honest(TensorSplit(inputs, torch.cat([train.labels, torch.full_like(train.labels, TARGET)])))
+    return moment.trained(TensorSplit(inputs, torch.cat([train.labels, torch.full_like(train.labels, TARGET)])))
 
 
 def _stale(moment: Moment) -> np.ndarray:
     """The model of round 1."""
     return moment.first
+
+
+def _away(moment: Moment) -> np.ndarray:
+    """received + (received - first)."""
+    return shortened(moment.first, moment.received, 2.0)
+
+
+def _against(moment: Moment) -> np.ndarray:
+    """received - (others - received), others: the mean of what the others send."""
+    return shortened(moment.received, moment.trained() if moment.others is None else moment.others, -1.0)
 
 
 ATTACKS = {
@@ -166,4 +189,6 @@ ATTACKS = {
     "label flip": Attack("trained on wrong labels, as long as is not refused", _quiet(_label_flip)),
     "backdoor": Attack("trained to take a trigger for one class, as long as is not refused", _quiet(_backdoor)),
     "stale": Attack("the model of round 1, as far back as is not refused", _towards(_stale), first=2),
+    "away": Attack("on from the model of round 1, as long as is not refused", _quiet(_away), first=2),
+    "against": Attack("the mean of the others backwards, as long as is not refused", _quiet(_against)),
 }

@@ -48,7 +48,7 @@ def test_no_more_than_two_replies_are_held_at_a_time(tmp_path: Path) -> None:
     assert 1 <= grid.most <= 2
 
 
-@pytest.mark.parametrize("aggregation", ["uniform", "samples", "median", "trimmed-mean"])
+@pytest.mark.parametrize("aggregation", ["uniform", "samples", "median", "trimmed-mean", "nearest"])
 @pytest.mark.parametrize("deployed", MODES.values(), ids=MODES)
 def test_updates_on_disk_give_the_model_of_updates_in_memory(
     aggregation: str, deployed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -46,7 +46,7 @@ def test_weighted_mean_is_not_rounded():
     assert weighted_mean([np.array([1.0]), np.array([2.0])], [2, 1])[0] == pytest.approx(4 / 3, rel=1e-15)
 
 
-@pytest.mark.parametrize("aggregation", ["uniform", "samples", "median", "trimmed-mean"])
+@pytest.mark.parametrize("aggregation", ["uniform", "samples", "median", "trimmed-mean", "nearest"])
 def test_combine_rounds_what_aggregate_gives(aggregation):
     vectors = list(np.random.default_rng(2).normal(size=(5, 50)))
     settings = Settings(aggregation=aggregation, trim_share=0.2)
@@ -54,7 +54,7 @@ def test_combine_rounds_what_aggregate_gives(aggregation):
     np.testing.assert_array_equal(combine(settings, vectors[0], vectors, [3, 1, 4, 1, 5]), exact.astype(np.float32))
 
 
-@pytest.mark.parametrize("aggregation", ["uniform", "samples", "median", "trimmed-mean"])
+@pytest.mark.parametrize("aggregation", ["uniform", "samples", "median", "trimmed-mean", "nearest"])
 def test_aggregate_is_float64(aggregation):
     vectors = list(np.random.default_rng(2).normal(size=(5, 50)))
     exact = aggregate(Settings(aggregation=aggregation, trim_share=0.2), vectors[0], vectors, [3, 1, 4, 1, 5])

@@ -119,7 +119,7 @@ def test_a_trim_that_leaves_nothing_is_a_mistake_of_the_caller() -> None:
         trimmed_mean(vectors_of([1.0], [2.0]), 1)
 
 
-@pytest.mark.parametrize("name", ["uniform", "samples", "median", "trimmed-mean"])
+@pytest.mark.parametrize("name", ["uniform", "samples", "median", "trimmed-mean", "nearest"])
 def test_bad_vectors_are_refused(name: str) -> None:
     settings, sent = Settings(aggregation=name, trim_share=0.34), np.zeros(2, dtype=np.float32)
     good = np.ones(2, dtype=np.float32)

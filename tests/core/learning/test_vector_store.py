@@ -55,7 +55,7 @@ def test_a_second_vector_takes_the_place_of_the_first(in_memory: int, tmp_path: 
 
 
 @bounds
-@pytest.mark.parametrize("aggregation", ["uniform", "samples", "median", "trimmed-mean"])
+@pytest.mark.parametrize("aggregation", ["uniform", "samples", "median", "trimmed-mean", "nearest"])
 def test_every_average_is_the_same_to_the_bit(aggregation: str, in_memory: int, tmp_path: Path) -> None:
     settings, counts = Settings(aggregation=aggregation, trim_share=0.2), list(range(1, 10))
     whole = combine(settings, SENT, vectors(), counts)
