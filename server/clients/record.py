@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from pfedgp_core.checks import MALFORMED, count, text
@@ -44,10 +44,6 @@ class Client:
         """The last round up to `by` in which an update of this client was accepted; 0 where there is none."""
         return max((t for t in self.trained_in if t <= by), default=0)
 
-    def to_state(self) -> dict[str, Any]:
-        """What a checkpoint keeps of it, as plain values of JSON."""
-        return {"hello": asdict(self.hello), "trained_in": list(self.trained_in), "key": self.key}
-
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> "Client":
         """The client of a checkpoint, which is nowhere yet.
@@ -55,7 +51,7 @@ class Client:
         Raises
         ------
         DataError
-            It is something else than `to_state` returned.
+            It is something else.
         """
         try:
             hello = Hello.from_wire({"hello": json.dumps(state["hello"])}, {})

@@ -17,10 +17,11 @@ from server.clients.class_counts import crowding
 from server.clients.federation_words import log_federation
 from server.clients.greetings import Greetings
 from server.clients.input_scales import off_scale, scale_doubts
+from server.clients.kept_clients import KeptClients
 from server.clients.key_names import KeyNames
 from server.clients.membership import as_member, common_spec, difference, misfit, outsiders
 from server.clients.record import NOWHERE, Client
-from server.clients.roster_state import read_roster_state, roster_state
+from server.clients.roster_state import read_roster_state
 from server.flower.messages import request_config
 from server.flower.reply_checks import read_hello
 
@@ -73,7 +74,7 @@ class Roster:
         self.answering = Answering(settings.wait_timeout)
         self.connected: set[int] = set()
         self._greetings = Greetings(window)
-        self._keys = KeyNames()
+        self._keys, self._kept = KeyNames(), KeptClients()
         self.awaited: set[str] = set()
         self.started = False
 
@@ -169,7 +170,7 @@ class Roster:
 
     def to_state(self) -> dict[str, Any]:
         """All that a checkpoint keeps, as plain values of JSON."""
-        return roster_state(self.freeze(), self.all, self.missing())
+        return {"spec": self.freeze().to_json()} | self._kept.to_state(self.all, self.missing())
 
     def adopt_state(self, state: Mapping[str, Any]) -> None:
         """Take over what `to_state` returned; see `adopt`.

@@ -39,7 +39,7 @@ from server.run.run_config import check_origin
 __all__ = ["CHECKPOINTS", "Checkpoint", "Model", "newest_checkpoint", "sweep_partial", "write_checkpoint"]
 
 CHECKPOINTS = "checkpoints"
-SCHEMA, KEPT = 1, 3
+SCHEMA, KEPT = 2, 3
 _NAME = re.compile(r"round-([0-9]{6,12})\.safetensors")
 _log = logging.getLogger("pfedgp")
 

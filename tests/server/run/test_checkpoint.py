@@ -144,7 +144,7 @@ def test_one_of_a_newer_version_is_not_passed_over(tmp_path: Path) -> None:
     for number in (5, 6):
         write_checkpoint(tmp_path, checkpoint(number))
     edited(file_of(tmp_path, 6), schema=99)
-    with pytest.raises(ArtefactError, match=r"schema version 99, and this version of pFedGP reads up to 1: update"):
+    with pytest.raises(ArtefactError, match=r"schema version 99, and this version of pFedGP reads up to 2: update"):
         newest_checkpoint(tmp_path)
 
 
