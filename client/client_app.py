@@ -10,6 +10,7 @@ from client.method import checked_update, site_method
 from client.notices import note_notice
 from client.progress import note_progress
 from client.published import onboard_node
+from client.residuals import outgoing
 from client.site import Site, greeting, load_site
 from client.state import ClientStates, client_states
 from pfedgp_core.devices import explain_memory
@@ -62,6 +63,8 @@ def train(message: Message, context: Context) -> Message:
     result, updated = private_update(
         settings, update.result, received, received if update.upload is None else update.upload
     )
+    sent = updated if result.status == OK else None
+    going = outgoing(request, method, context, data.name, sent, result.counters)
     record = TrainReply(
         name=data.name,
         status=result.status,
@@ -74,9 +77,8 @@ def train(message: Message, context: Context) -> Message:
         evaluation=evaluation,
         evaluation_error=evaluation_error,
     )
-    sent = updated if result.status == OK else None
     note_progress(context.node_config, context.run_id, request.round, received, sent, record)
-    return reply_to(message, record, sent)
+    return reply_to(message, record, going)
 
 
 @app.evaluate()

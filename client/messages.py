@@ -18,6 +18,7 @@ from pfedgp_core.errors import DataError, PFedGPError
 from pfedgp_core.files.json_file import parse_object
 from pfedgp_core.files.regular import MalformedError
 from pfedgp_core.site.trained_model import TrainedModel
+from pfedgp_core.wire.encodings import Encoded
 from pfedgp_core.wire.hello import Hello
 from pfedgp_core.wire.layout import fits, pack, unpack_vector
 from pfedgp_core.wire.names import (
@@ -136,13 +137,16 @@ def _vector(message: Message) -> np.ndarray | None:
 
 
 def reply_to(
-    message: Message, record: Hello | TrainReply | EvaluateReply | OnboardReply, vector: np.ndarray | None = None
+    message: Message,
+    record: Hello | TrainReply | EvaluateReply | OnboardReply,
+    vector: np.ndarray | Encoded | None = None,
 ) -> Message:
-    """Pack a record, and the updated vector where there is one, into the reply to `message`."""
-    packed = vector if vector is not None and fits(vector) else None
-    content = RecordDict({CONFIG: ConfigRecord(pack(*record.to_wire(), packed))})
-    if vector is not None and packed is None:
-        content[ARRAYS] = ArrayRecord({SHARED: Array(vector)})
+    """Pack a record, and the updated vector or the encoded update where there is one, into the reply to `message`."""
+    small = vector is None or fits(vector)
+    content = RecordDict({CONFIG: ConfigRecord(pack(*record.to_wire(), vector if small else None))})
+    if vector is not None and not small:
+        values = np.frombuffer(vector.data, np.uint8) if isinstance(vector, Encoded) else vector
+        content[ARRAYS] = ArrayRecord({SHARED: Array(values)})
     return Message(content, reply_to=message)
 
 

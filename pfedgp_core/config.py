@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from pfedgp_core.errors import ConfigError
+from pfedgp_core.gp_settings import GPSettings
 from pfedgp_core.method_settings import MethodSettings, method_fields
 from pfedgp_core.registry import (
     DATASETS,
-    KERNELS,
     METHODS,
     NETWORKS,
     PARTITIONS,
@@ -32,37 +32,6 @@ __all__ = ["GPSettings", "Settings", "flat_fields"]
 
 LONGEST_KEY = 100  # characters
 GROUPS = ("gp", "own")  # fields of `Settings` that are groups of settings
-
-
-@dataclass(frozen=True)
-class GPSettings:
-    """The Gaussian process at a tree node (keys ``gp.*``)."""
-
-    kernel: str = setting("rbf", "kernel on the features", choices=KERNELS)
-    output_scale: float = setting(8.0, "prior variance of a latent value", low=1e-6, high=1e6)
-    length_scale: float = setting(
-        1.0, "length scale of the kernel, in units of unit-sphere features", low=1e-6, high=1e6
-    )
-    jitter: float = setting(1e-3, "added to the diagonal of every kernel matrix", low=1e-8, high=1.0)
-    train_chains: int = setting(20, "parallel Gibbs chains in training", low=1, high=1000)
-    predict_chains: int = setting(30, "parallel Gibbs chains in prediction", low=1, high=10000)
-    sweeps: int = setting(5, "Gibbs sweeps of each chain, from a draw of the prior", low=1, high=10000)
-    predict_sweeps: int = setting(0, "Gibbs sweeps in prediction; 0 = as many as gp.sweeps", low=0, high=10000)
-    holdout: float = setting(
-        0.5, "share of each node side that the predictive objective holds out", low=0.01, high=0.99
-    )
-    quadrature: int = setting(32, "Gauss-Hermite nodes for E sigma(f*)", low=4, high=128)
-    link: str = setting(
-        "arith", "node probability; unused in regression", choices=("arith", "chain-geo", "paper-explog")
-    )
-    solver: str = setting("auto", "linear algebra of a node", choices=("auto", "dense", "iterative"))
-    learn_scales: bool = setting(False, "learn output-scale and length-scale as shared parameters")
-    noise_variance: float = setting(
-        0.3,
-        "regression: noise of standardised targets before round 1; learned as a shared parameter",
-        low=1e-3,
-        high=1e3,
-    )
 
 
 @dataclass(frozen=True)
@@ -139,6 +108,11 @@ class Settings:
         0, "clients drawn for each of these evaluations, 0 = all; test data is always all's", low=0, high=1_000_000
     )
     min_results: int = setting(1, "good replies that a round needs to change the model", low=1, high=1_000_000)
+    update_encoding: str = setting(
+        "float32",
+        "how clients send updates: all bits, half of the bytes (float16), or a quarter with error feedback (int8)",
+        choices=("float32", "float16", "int8"),
+    )
     clip_updates: float = setting(
         1.5, "multiple of the usual update norm to which a longer update is shortened; 0 = never", low=0.0, high=1e12
     )

@@ -8,7 +8,6 @@ from flwr.app import Message
 from flwr.common.constant import ErrorCode
 
 from pfedgp_core.errors import DataError
-from server.clients.roster import Client
 from server.exchanged import Asked
 from server.flower.reply_checks import Accepted, Checked, Reply
 
@@ -24,13 +23,13 @@ class Intake(Generic[Reply]):
     ----------
     asked : sequence of Asked
     read : callable
-        A reply and its client -> what it holds; a DataError says why it cannot be used.
+        A reply and what was asked -> what it holds; a DataError says why it cannot be used.
     timeout : float
         Seconds that the exchange waits, for the reason of a client that does not answer.
     """
 
     def __init__(
-        self, asked: Sequence[Asked], read: Callable[[Message, Client], Accepted[Reply]], timeout: float
+        self, asked: Sequence[Asked], read: Callable[[Message, Asked], Accepted[Reply]], timeout: float
     ) -> None:
         self._asked, self._read, self._timeout = asked, read, timeout
         self._by_request: dict[str, Asked] = {}
@@ -46,7 +45,7 @@ class Intake(Generic[Reply]):
         if reply.has_error() and reply.error.code == ErrorCode.MESSAGE_UNAVAILABLE:
             return None  # the SuperLink's word that the request has expired: as good as no reply
         try:
-            accepted = self._read(reply, asked.client)
+            accepted = self._read(reply, asked)
         except DataError as error:
             self._failed[name] = str(error)
         except Exception as error:  # whatever a reply holds, it costs its sender alone

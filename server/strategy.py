@@ -19,6 +19,7 @@ from pfedgp_core.methods.make import check_vector, explained_method
 from pfedgp_core.methods.uploads import Uploads
 from pfedgp_core.metrics.task_report import task_report
 from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.wire.encodings import FLOAT32
 from pfedgp_core.wire.names import ACCEPTED, EVALUATE, OK, PERSONAL, ROUND, SPLIT, STATUSES, TRAIN
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 from server.clients.roster import Client, Roster
@@ -28,6 +29,7 @@ from server.flower.messages import pack_vector, request, unpack_vector
 from server.flower.reply_checks import (
     Accepted,
     Checked,
+    Update,
     read_evaluate_reply,
     read_riding_evaluation,
     read_train_reply,
@@ -124,9 +126,7 @@ class MethodStrategy(Strategy):
         nothing to the state. Fewer results than ``min-results`` leave the model as it is.
         """
         training, timeout = self.training, self.settings.round_timeout
-        trained = Intake(
-            training.asked, lambda m, c: read_train_reply(m, c.name, self.upload_size, c.hello.n_train), timeout
-        )
+        trained = Intake(training.asked, self._read_train_reply, timeout)
         measured = self._intakes()
         for reply in replies:
             if (usable := trained.take(reply)) is not None:
@@ -184,8 +184,8 @@ class MethodStrategy(Strategy):
         split, sums, timeout = self.evaluation.split, self.report.sums, self.settings.round_timeout
         own, riding = self.evaluation.asked, self.evaluation.riding
         return (
-            Intake(own, lambda m, c: read_evaluate_reply(m, c.hello, split, sums), timeout),
-            Intake(riding, lambda m, c: read_riding_evaluation(m, c.hello, split, sums), timeout),
+            Intake(own, lambda m, a: read_evaluate_reply(m, a.client.hello, split, sums), timeout),
+            Intake(riding, lambda m, a: read_riding_evaluation(m, a.client.hello, split, sums), timeout),
         )
 
     def _pool(
@@ -208,13 +208,18 @@ class MethodStrategy(Strategy):
         pooled = self.evaluation.metrics
         return MetricRecord({k: v for k, v in pooled.items() if v is not None}) if pooled["n"] else None
 
+    def _read_train_reply(self, message: Message, asked: Asked) -> Accepted[TrainReply]:
+        encoding, hello = self.settings.update_encoding, asked.client.hello
+        update = Update(encoding, asked.sent) if encoding != FLOAT32 and self.method.private else None
+        return read_train_reply(message, hello.name, self.upload_size, hello.n_train, update)
+
     def _store(self, asked: Asked, accepted: Accepted[TrainReply]) -> None:
         """Measure the update in a reply, and put it where it waits for the others."""
         vector, accepted.vector = accepted.vector, None
         if vector is None:
             return
         name, training = asked.client.name, self.training
-        training.bytes_received += vector.nbytes
+        training.bytes_received += accepted.nbytes
         if self.method.private:
             training.norms[name] = update_norm(asked.sent, vector)
         training.vectors.put(name, vector)

@@ -2,8 +2,8 @@
 
 What a message costs a deployment is the number of its parts more than their bytes, because each is stored, named by its
 hash and fetched by itself. So all of a message is one group of texts, numbers and bytes: the config group, the metrics
-as one JSON text, and the vector as one value of little-endian float32. A vector of more than `PACKED_LIMIT` bytes stays
-a part of its own, which Flower sends in pieces and without further copies of all of it.
+as one JSON text, and the vector as one value of little-endian float32, or a client's update as it was encoded. What has
+more than `PACKED_LIMIT` bytes stays a part of its own, which Flower sends in pieces and without further copies.
 
 Reading trusts nothing: whatever is not as it should be is a DataError with a reason for the log.
 """
@@ -18,21 +18,22 @@ import numpy as np
 from pfedgp_core.errors import DataError, NonFiniteError
 from pfedgp_core.files.json_file import parse_object
 from pfedgp_core.files.regular import MalformedError
+from pfedgp_core.wire.encodings import Encoded
 from pfedgp_core.wire.names import METRICS, SHARED, Fields
 
-__all__ = ["PACKED_LIMIT", "fits", "pack", "unpack", "unpack_vector"]
+__all__ = ["PACKED_LIMIT", "fits", "pack", "unpack", "unpack_update", "unpack_vector"]
 
 PACKED_LIMIT = 4 * 1024 * 1024  # bytes; below the size from which Flower cuts arrays into pieces
 SHARED_TYPE, FLOAT32 = "shared_type", "<f4"
 METRICS_LIMIT = 16 * 1024 * 1024  # characters: the class confusion of 2000 classes
 
 
-def fits(vector: np.ndarray) -> bool:
-    """Whether a vector travels in the one group of its message."""
+def fits(vector: np.ndarray | Encoded) -> bool:
+    """Whether a vector, or an encoded update, travels in the one group of its message."""
     return vector.nbytes <= PACKED_LIMIT
 
 
-def pack(config: Mapping[str, Any], metrics: Mapping[str, Any], vector: np.ndarray | None = None) -> Fields:
+def pack(config: Mapping[str, Any], metrics: Mapping[str, Any], vector: np.ndarray | Encoded | None = None) -> Fields:
     """Return the one group of a message.
 
     Parameters
@@ -41,7 +42,7 @@ def pack(config: Mapping[str, Any], metrics: Mapping[str, Any], vector: np.ndarr
         Texts and numbers.
     metrics : mapping
         Numbers and lists of numbers.
-    vector : float32 array [P], optional
+    vector : float32 array [P] or Encoded, optional
         One that `fits`.
 
     Raises
@@ -55,7 +56,9 @@ def pack(config: Mapping[str, Any], metrics: Mapping[str, Any], vector: np.ndarr
             fields[METRICS] = json.dumps(metrics, allow_nan=False, separators=(",", ":"))
         except ValueError:
             raise NonFiniteError("A metric is NaN or infinite, so nothing is sent.") from None
-    if vector is not None:
+    if isinstance(vector, Encoded):
+        fields |= {SHARED: vector.data, SHARED_TYPE: vector.encoding}
+    elif vector is not None:
         fields |= {SHARED: np.asarray(vector, dtype=FLOAT32).tobytes(), SHARED_TYPE: FLOAT32}
     return fields
 
@@ -84,6 +87,16 @@ def unpack_vector(fields: Mapping[str, Any]) -> np.ndarray | None:
     if len(data) % 4:
         raise DataError(f"the shared vector cannot be read ({len(data)} bytes)")
     return np.frombuffer(data, dtype=FLOAT32).astype(np.float32, copy=False)
+
+
+def unpack_update(fields: Mapping[str, Any]) -> Encoded | None:
+    """Return the encoded update that `pack` was given; None where there was none, DataError where it is none."""
+    if SHARED not in fields:
+        return None
+    data, kind = fields[SHARED], fields.get(SHARED_TYPE)
+    if not isinstance(data, bytes) or not isinstance(kind, str):
+        raise DataError("the update cannot be read")
+    return Encoded(kind, data)
 
 
 def _metrics(text: Any) -> Fields:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from flwr.app import ConfigRecord, Error, Message
@@ -13,8 +13,9 @@ from pfedgp_core.errors import DataError
 from pfedgp_core.metrics.classification import MetricSums
 from pfedgp_core.metrics.regression import RegressionSums
 from pfedgp_core.site.trained_model import TrainedModel
+from pfedgp_core.wire.encodings import decode_update
 from pfedgp_core.wire.hello import Hello
-from pfedgp_core.wire.layout import unpack, unpack_vector
+from pfedgp_core.wire.layout import unpack, unpack_update, unpack_vector
 from pfedgp_core.wire.names import ARRAYS, CONFIG, OK, SHARED
 from pfedgp_core.wire.publication import OnboardReply
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply, riding_evaluation
@@ -23,6 +24,7 @@ __all__ = [
     "UNREADABLE",
     "Accepted",
     "Checked",
+    "Update",
     "error_reason",
     "read_evaluate_reply",
     "read_hello",
@@ -54,10 +56,18 @@ Reply = TypeVar("Reply", bound=TrainReply | EvaluateReply)
 
 @dataclass
 class Accepted(Generic[Reply]):
-    """A usable reply; `vector` is None where the client has no update to average."""
+    """A usable reply; `vector` is None where there is no update to average, `nbytes` is what it had on its way."""
 
     reply: Reply
     vector: np.ndarray | None = None
+    nbytes: int = 0
+
+
+class Update(NamedTuple):
+    """What a reply to a train request is to hold in place of a vector: a change of what was sent, so encoded."""
+
+    encoding: str
+    sent: np.ndarray
 
 
 @dataclass
@@ -87,21 +97,31 @@ def read_hello(message: Message) -> Hello:
         return hello
 
 
-def read_train_reply(message: Message, name: str, size: int, samples: int | None = None) -> Accepted[TrainReply]:
+def read_train_reply(
+    message: Message, name: str, size: int, samples: int | None = None, expected: Update | None = None
+) -> Accepted[TrainReply]:
     """Read the reply of client `name`, whose greeting said that it has so many training samples, to a train request.
+
+    Where `expected` is given, the reply holds no vector but an encoded update of what was sent.
 
     Raises
     ------
     DataError
         An error reply, a missing or malformed field, another client's name, a sample count that is not positive or
-        above that of the greeting, or a vector that is not `size` finite float32 values. The text is the reason alone.
+        above that of the greeting, a vector that is not `size` finite float32 values, or an update that is encoded
+        otherwise than asked for or whose bytes are not those of so many values. The text is the reason alone.
     """
     with _short_reason():
         reply = TrainReply.from_wire(*_records(message))
         _check_name(reply.name, name)
         if samples is not None and reply.n_train > samples:
             raise DataError(f"sample count {reply.n_train} where its greeting said {samples}")
-        return Accepted(reply, _read_vector(message, size) if reply.status == OK else None)
+        if reply.status != OK:
+            return Accepted(reply)
+        if expected is not None:
+            return Accepted(reply, *_read_update(message, size, expected))
+        vector = _read_vector(message, size)
+        return Accepted(reply, vector, vector.nbytes)
 
 
 def read_evaluate_reply(
@@ -178,6 +198,27 @@ def _read_vector(message: Message, size: int) -> np.ndarray:
     if not np.isfinite(vector).all():
         raise DataError("the shared vector holds NaN or infinity")
     return vector
+
+
+def _read_update(message: Message, size: int, expected: Update) -> tuple[np.ndarray, int]:
+    """The vector that an encoded update makes of what was sent, and how many bytes the update had."""
+    if ARRAYS in message.content:
+        values = _array(message)
+        if values.dtype != np.uint8 or values.ndim != 1:
+            raise DataError(f"the update is {values.dtype}, not the bytes of {expected.encoding}")
+        data = values.tobytes()
+    else:
+        update = unpack_update(_fields(message))
+        if update is None:
+            raise DataError("missing the update")
+        if update.encoding != expected.encoding:
+            raise DataError(f"the update is {update.encoding[:20]!r}, not {expected.encoding}")
+        data = update.data
+    vector = decode_update(data, expected.encoding, size)
+    vector += expected.sent
+    if not np.isfinite(vector).all():
+        raise DataError("the update holds NaN or infinity")
+    return vector, len(data)
 
 
 def _array(message: Message) -> np.ndarray:
