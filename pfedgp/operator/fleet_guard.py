@@ -11,7 +11,9 @@ from typing import Any, ClassVar
 
 import grpc
 
+from pfedgp.operator.pace import Pace
 from pfedgp_core.patch import Patch, lacks
+from pfedgp_core.wire.names import PAUSE
 
 __all__ = ["LONGEST_MESSAGE", "FleetGuard", "KeyFirst"]
 
@@ -20,6 +22,7 @@ HANDSHAKE = 20.0  # seconds; gRPC's own limit is two minutes
 IDLE = 120.0  # seconds; a site calls at least every 30
 STREAMS = 64  # calls at a time on one connection; a site has fewer than ten
 _FLEET = "/flwr.proto.Fleet/"
+_PULL = f"{_FLEET}PullMessages"
 _SUPERLINK = "flwr.superlink.cli.flower_superlink"
 _GRPC = "flwr.supercore.grpc"
 
@@ -28,7 +31,7 @@ class KeyFirst(grpc.ServerInterceptor):  # type: ignore[misc]
     """The first interceptor of the Fleet API. It answers whoever has no registered key without reading the message.
 
     Such a caller hears what Flower would answer to an empty message of that kind. A registered key may activate its own
-    node and no other.
+    node and no other. A site that looks for messages hears when to look again (`pace`).
 
     Parameters
     ----------
@@ -38,6 +41,7 @@ class KeyFirst(grpc.ServerInterceptor):  # type: ignore[misc]
 
     def __init__(self, is_registered: Callable[[bytes], bool]) -> None:
         self._is_registered = is_registered
+        self._pace = Pace()
 
     def intercept_service(self, continuation: Callable[[Any], Any], details: Any) -> Any:
         """Return the handler of a call. As it takes a stream, gRPC reads no message that it does not ask for."""
@@ -60,14 +64,18 @@ class KeyFirst(grpc.ServerInterceptor):  # type: ignore[misc]
         if handler.request_deserializer is None:  # Flower's refusal, which ends the call
             handler.unary_unary(None, context)
         key = get_metadata_bytes(details.invocation_metadata, PUBLIC_KEY_HEADER)
-        request = handler.request_deserializer(self._message(key, messages, context))
+        known = key is not None and self._is_registered(key)
+        request = handler.request_deserializer(self._message(known, messages, context))
         if getattr(request, "public_key", key) != key:
             request = handler.request_deserializer(b"")
+        if details.method == _PULL and known and key is not None:
+            context.set_trailing_metadata(((PAUSE, f"{self._pace.pause(key):.3f}"),))
         answer: bytes = handler.response_serializer(handler.unary_unary(request, context))
         return answer
 
-    def _message(self, key: bytes | None, messages: Iterator[bytes], context: Any) -> bytes:
-        if key is None or not self._is_registered(key):
+    @staticmethod
+    def _message(known: bool, messages: Iterator[bytes], context: Any) -> bytes:
+        if not known:
             return b""
         message = next(messages, None)
         if message is None:

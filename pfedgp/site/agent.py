@@ -36,6 +36,7 @@ from pfedgp_core.wire.names import CONFIG, HELLO, NOTICE, ONBOARD, ROUND, SPLIT
 __all__ = ["Agent", "time_left"]
 
 IDLE = 1.0  # seconds between two looks at a worker that waits
+REST_UNASKED, REST = 120.0, 600.0  # seconds without a message, before the first one and later: the worker may end
 TRIES = 3
 DROPPED = 30.0  # seconds for the SuperNode to be done with a reply that it has dropped
 CLOCK_DIFFERENCE = 5.0  # seconds that a SuperLink lets a node's clock be ahead
@@ -73,6 +74,7 @@ class Agent(threading.Thread):
         super().__init__(name="pfedgp-agent", daemon=True)
         self._address, self._worker, self._waits, self._allowed, self._report = address, worker, waits, allowed, report
         protected = frozenset({"/flwr.proto.Runtime/AcquireTask"})
+        self._last, self._served, self._resting = time.monotonic(), False, False
         self._executor = self._client(
             "SuperExec", SuperExecAuthHttpInterceptor(master_secret=secret, protected_methods=protected)
         )
@@ -91,12 +93,16 @@ class Agent(threading.Thread):
                 elif self._waits.task.wait(IDLE):
                     self._waits.task.clear()
                     self._look()
+                else:
+                    self._rest()
         except Exception:
             logger.exception("the agent failed")
         os.kill(os.getpid(), signal.SIGTERM)
 
     def _restart(self) -> str:
-        """Make sure that there is a worker; why there is none, where it does not start."""
+        """Make sure that there is a worker, unless it rests; why there is none, where it does not start."""
+        if self._resting:
+            return ""
         died = self._worker.pid is not None
         try:
             if self._worker.ensure() and died:
@@ -104,6 +110,17 @@ class Agent(threading.Thread):
         except WorkerUnusable as error:
             return str(error)
         return ""
+
+    def _rest(self) -> None:
+        """End the worker that nobody has asked for long, so that the memory of torch and the data is free.
+
+        It has been started before the first message, so that an app that does not load is known at once.
+        """
+        seconds = REST if self._served else REST_UNASKED
+        if not self._resting and time.monotonic() - self._last > seconds:
+            self._worker.stop()
+            self._resting = True
+            self._report("resting")
 
     def _look(self) -> None:
         """Take the message that waits, if there is one."""
@@ -125,11 +142,13 @@ class Agent(threading.Thread):
             logger.exception("the message of a task is gone")
             return
         began = time.perf_counter()
+        self._resting = False
         reply, context = self._answer(client, message, context, run)
         error = (reply.error.reason or "error") if reply.has_error() else ""
         taken = self._hand_over(client, reply, context)
         self._waits.reply.set()
         push_task_output(client, context, SubStatus.FAILED if error else SubStatus.COMPLETED, error)
+        self._last, self._served = time.monotonic(), True
         self._report(
             "task",
             what=_IN_WORDS.get(message.metadata.message_type, message.metadata.message_type),

@@ -18,19 +18,23 @@ class Waits:
     """Stands in for the module ``time`` in the SuperNode's loop, and passes the turn between the loop and the agent.
 
     The loop sleeps in two cases. With nothing to do it sleeps for seconds: that becomes ``SHORT`` seconds while the
-    last message is less than ``LINGER`` seconds old, and else ``LONG``. While a reply is awaited it sleeps for less
-    than a second: that wakes the agent, and ends as soon as the agent has stored the reply.
+    last message is less than ``LINGER`` seconds old, and else ``LONG``; or longer, where the server asks for it. While
+    a reply is awaited it sleeps for less than a second: that wakes the agent, and ends as soon as the agent has stored
+    the reply.
 
     Attributes
     ----------
     connected, task, reply, idle : threading.Event
         The SuperNode is connected; a message waits for the agent; the agent's reply waits for the SuperNode; the loop
         has been without a message since the event was cleared.
+    told : float
+        Seconds that the server wants to be left between two looks.
     """
 
     def __init__(self) -> None:
         self.connected, self.task, self.reply, self.idle = (threading.Event() for _ in range(4))
         self._last = float("-inf")
+        self.told = 0.0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(time, name)
@@ -45,7 +49,7 @@ class Waits:
             self.reply.clear()
         else:
             self.idle.set()
-            time.sleep(min(seconds, self.pause()))
+            time.sleep(max(min(seconds, self.pause()), self.told))
 
     def pause(self) -> float:
         """Seconds until the next look for a message."""

@@ -5,6 +5,7 @@ from pfedgp.site.flower_waits import ShortWaits, Waits
 from pfedgp.site.lost_messages import LostMessages
 from pfedgp.site.object_limits import ObjectLimits
 from pfedgp.site.own_agent import OwnAgent
+from pfedgp.site.server_pace import ServerPace
 from pfedgp.site.task_name import TaskName
 from pfedgp.site.whole_replies import WholeReplies
 from pfedgp_core.patch import Patch, lost_patches
@@ -12,7 +13,15 @@ from pfedgp_core.patch import Patch, lost_patches
 __all__ = ["SITE_PATCHES", "STOCK_REMEDY", "patch_supernode"]
 
 _OPTIONAL: tuple[Patch, ...] = (ObjectLimits(), SuperNodeBodies())
-SITE_PATCHES: tuple[Patch, ...] = (OwnAgent(), ShortWaits(), LostMessages(), WholeReplies(), TaskName(), *_OPTIONAL)
+SITE_PATCHES: tuple[Patch, ...] = (
+    OwnAgent(),
+    ShortWaits(),
+    LostMessages(),
+    WholeReplies(),
+    TaskName(),
+    *_OPTIONAL,
+    ServerPace(),
+)
 STOCK_REMEDY = ", or give --stock where this site may run any app"
 
 
@@ -24,8 +33,8 @@ def patch_supernode(waits: Waits) -> list[str]:
     waits : Waits
         Pass the turns between the SuperNode's loop and the agent.
     """
-    left_out = []
-    for optional in _OPTIONAL:
+    left_out: list[str] = []
+    for optional in (*_OPTIONAL, ServerPace(waits)):
         if lost := lost_patches([optional]):
             left_out += lost
         else:

@@ -160,6 +160,10 @@ class SiteSupervisor:
         if event["event"] == "worker":
             self._worker = event["pid"]
             self._status()
+        elif event["event"] == "resting":
+            self._worker = None
+            self._status()
+            self.logger.debug("No message for some minutes: the worker has ended, and starts again with the next one.")
         elif event["event"] == "unusable":
             self._end = RunFailedError(
                 f"The worker did not start three times: {event['reason']}; {self.folder.log_file} says more, mend the "

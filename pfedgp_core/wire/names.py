@@ -23,6 +23,7 @@ __all__ = [
     "OK",
     "ONBOARD",
     "ONBOARDED",
+    "PAUSE",
     "PERSONAL",
     "REFUSED",
     "ROUND",
@@ -50,6 +51,7 @@ MODEL, MODEL_HASH, ONBOARDED = "model", "model_sha256", "onboarded"  # config of
 WORDS, REFUSED = "words", "refused"  # config of a notice
 HELLO, TRAIN, EVALUATE, ONBOARD = "query.hello", "train", "evaluate", "query.onboard"  # kinds of message
 NOTICE = "query.notice"  # the same, which wants no answer
+PAUSE = "pfedgp-pause"  # what follows an answer of the Fleet port: seconds until a site should look for messages again
 SPLITS = ("validation", "test")
 OK, PERSONAL = "ok", "personal"
 STATUSES = {  # the outcome of a local update, and its text in the log

@@ -17,6 +17,7 @@ from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 
 from pfedgp.operator.fleet_guard import LONGEST_MESSAGE, FleetGuard, KeyFirst
 from pfedgp.processes.flower import free_ports
+from pfedgp_core.wire.names import PAUSE
 from tests.deploy.strangers import signed
 
 Key = ec.EllipticCurvePrivateKey
@@ -84,6 +85,16 @@ def test_a_registered_key_activates_its_node_and_is_read(fleet: Fleet) -> None:
     assert len(messages.messages_list) == 0
 
 
+def test_a_site_hears_when_to_look_again_and_a_stranger_hears_nothing(fleet: Fleet) -> None:
+    fleet.stub.ActivateNode(activation(fleet.known), metadata=signed(fleet.known), timeout=20.0)
+    _, call = fleet.stub.PullMessages.with_call(pull(fleet.nodes[0]), metadata=signed(fleet.known), timeout=20.0)
+    assert dict(call.trailing_metadata())[PAUSE] == "0.010"
+    with pytest.raises(grpc.RpcError) as caught:
+        stranger = ec.generate_private_key(ec.SECP384R1())
+        fleet.stub.PullMessages(pull(fleet.nodes[0]), metadata=signed(stranger), timeout=20.0)
+    assert PAUSE not in dict(caught.value.trailing_metadata())
+
+
 def test_another_key_activates_no_node(fleet: Fleet) -> None:
     for key in (fleet.other, ec.generate_private_key(ec.SECP384R1())):
         _, details = fleet.refused("ActivateNode", activation(fleet.known), signed(key))
@@ -132,6 +143,9 @@ class Refused(Exception):
 class Context:
     def abort(self, code: grpc.StatusCode, details: str) -> None:
         raise Refused(code.name, details)
+
+    def set_trailing_metadata(self, metadata: Any) -> None:
+        return
 
 
 def test_no_message_is_asked_for_before_the_key_is_known() -> None:

@@ -28,6 +28,36 @@ def test_the_time_limit_is_the_servers_whatever_the_clocks_say() -> None:
     assert left(now - 500, 60.0) == 1.0
 
 
+def test_a_worker_that_nobody_asks_ends_and_is_there_for_the_next_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    worker = SimpleNamespace(pid=7, ensured=0, stopped=0)
+
+    def ensure() -> bool:
+        worker.ensured += 1
+        return False
+
+    def stop() -> None:
+        worker.pid, worker.stopped = None, worker.stopped + 1
+
+    worker.ensure, worker.stop = ensure, stop
+    served = agent.Agent(
+        *("127.0.0.1:1", b"x" * 32, cast("WorkerProcess", worker), Waits(), "app:1"),
+        lambda kind, **_: told.append(kind),
+    )
+    served._rest()
+    assert (worker.stopped, told) == (0, [])
+    monkeypatch.setattr(agent, "REST_UNASKED", -1.0)
+    for _ in range(2):
+        served._rest()
+    assert (worker.stopped, told) == (1, ["resting"])
+    assert served._restart() == ""
+    assert worker.ensured == 0
+    served._served = True  # a message came, whose worker lives for longer
+    served._resting = False
+    served._rest()
+    assert (worker.stopped, served._restart(), worker.ensured) == (1, "", 1)
+
+
 @pytest.mark.parametrize("dropped", [True, False])
 def test_a_reply_that_the_supernode_has_dropped_does_not_end_the_site(
     monkeypatch: pytest.MonkeyPatch, dropped: bool
