@@ -20,6 +20,7 @@ from pfedgp_core.numerics.deferred import holds
 
 __all__ = ["expected_log_sigmoid", "gauss_hermite", "log_sigmoid_expectation"]
 
+_MOST_VALUES = 2**22  # of a tensor [..., n]
 _SMALLEST_VARIANCE = 1e-10  # a variance is a difference, which rounding can leave at 0 or below
 
 
@@ -86,27 +87,19 @@ class _LogSigmoidExpectation(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, mu: Tensor, v: Tensor, n: int) -> tuple[Tensor, Tensor]:
-        x, log_w = gauss_hermite(n, mu.dtype, mu.device)
-        w = log_w.exp()
-        deviation = v.sqrt()
-        f = torch.addcmul(-mu.abs()[..., None], deviation[..., None], x)  # [..., n]
-        sigma = f.sigmoid()
-        small = sigma @ w
-        log_small, log_large = small.log(), torch.log1p(-small)
-        # A sum of positive terms keeps its relative accuracy until it underflows; only then are logarithms needed.
-        tiny = small < 1e8 * torch.finfo(mu.dtype).tiny
-        any_tiny = not holds(~tiny.any())
-        if any_tiny:
-            log_terms = logsigmoid(f[tiny]) + log_w
-            log_small[tiny] = torch.logsumexp(log_terms, -1)
+        slopes = ctx.needs_input_grad[0] or ctx.needs_input_grad[1]
+        rows = max(1, _MOST_VALUES // n)
+        if mu.numel() <= rows:
+            log_small, log_large, *derivatives = _small_side(mu, v, n, slopes)
+        else:
+            # The [..., n] tensors of a large client would be the largest of its whole update.
+            parts = [_small_side(m, s, n, slopes) for m, s in zip(_cut(mu, rows), _cut(v, rows), strict=True)]
+            log_small, log_large, *derivatives = (
+                torch.cat(part).view(*mu.shape, *part[0].shape[1:]) for part in zip(*parts, strict=True)
+            )
         left_is_small = mu < 0
-        if ctx.needs_input_grad[0] or ctx.needs_input_grad[1]:
-            slopes = torch.addcmul(sigma, sigma, sigma, value=-1) @ torch.stack((w, w * x), -1)  # [..., 2]
-            d_small, d_large = slopes / small[..., None], slopes / (small - 1)[..., None]
-            if any_tiny:
-                share = torch.softmax(log_terms, -1) * (1 - sigma[tiny])  # D_q / A
-                d_small[tiny] = share @ torch.stack((torch.ones_like(x), x), -1)
-            ctx.save_for_backward(d_small, d_large, left_is_small, deviation)
+        if slopes:
+            ctx.save_for_backward(*derivatives, left_is_small, v.sqrt())
         return torch.where(left_is_small, log_small, log_large), torch.where(left_is_small, log_large, log_small)
 
     @staticmethod
@@ -117,3 +110,32 @@ class _LogSigmoidExpectation(torch.autograd.Function):
         grad_large = torch.where(left_is_small, grad_right, grad_left)[..., None]
         grad_abs, grad_deviation = (grad_small * d_small + grad_large * d_large).unbind(-1)
         return torch.where(left_is_small, grad_abs, -grad_abs), grad_deviation / (2 * deviation), None
+
+
+def _small_side(mu: Tensor, v: Tensor, n: int, slopes: bool) -> tuple[Tensor, ...]:
+    """log A and log(1 - A), and if asked for the derivatives of both by -|mu| and sqrt(v), [..., 2]."""
+    x, log_w = gauss_hermite(n, mu.dtype, mu.device)
+    w = log_w.exp()
+    f = torch.addcmul(-mu.abs()[..., None], v.sqrt()[..., None], x)  # [..., n]
+    sigma = f.sigmoid()
+    small = sigma @ w
+    log_small, log_large = small.log(), torch.log1p(-small)
+    # A sum of positive terms keeps its relative accuracy until it underflows; only then are logarithms needed.
+    tiny = small < 1e8 * torch.finfo(mu.dtype).tiny
+    any_tiny = not holds(~tiny.any())
+    if any_tiny:
+        log_terms = logsigmoid(f[tiny]) + log_w
+        log_small[tiny] = torch.logsumexp(log_terms, -1)
+    if not slopes:
+        return log_small, log_large
+    steep = torch.addcmul(sigma, sigma, sigma, value=-1) @ torch.stack((w, w * x), -1)  # [..., 2]
+    d_small, d_large = steep / small[..., None], steep / (small - 1)[..., None]
+    if any_tiny:
+        share = torch.softmax(log_terms, -1) * (1 - sigma[tiny])  # D_q / A
+        d_small[tiny] = share @ torch.stack((torch.ones_like(x), x), -1)
+    return log_small, log_large, d_small, d_large
+
+
+def _cut(values: Tensor, rows: int) -> tuple[Tensor, ...]:
+    parts: tuple[Tensor, ...] = values.reshape(-1).split(rows)
+    return parts

@@ -202,3 +202,23 @@ def test_any_mean_and_variance(mu, v):
     (left + right).backward()
     assert mean.grad.isfinite().all()
     assert variance.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("rows", [1, 7, 64])
+def test_many_values_are_taken_in_parts_with_the_values_and_gradients_of_the_whole(
+    rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pfedgp_core.numerics import quadrature
+
+    generator = torch.Generator().manual_seed(0)
+    mean = 30 * torch.randn(3, 5, 11, generator=generator)  # both tails, beyond what sums of float32 reach
+    variance = 8 * torch.rand(3, 5, 11, generator=generator)
+    found = []
+    for most in (2**22, 32 * rows):
+        monkeypatch.setattr(quadrature, "_MOST_VALUES", most)
+        mu, v = mean.clone().requires_grad_(), variance.clone().requires_grad_()
+        left, right = quadrature.log_sigmoid_expectation(mu, v, 32)
+        (left.sum() + 2 * right.sum()).backward()
+        found.append((left, right, mu.grad, v.grad))
+    for whole, parts in zip(*found, strict=True):
+        torch.testing.assert_close(parts, whole, rtol=1e-5, atol=1e-7)
