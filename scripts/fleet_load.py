@@ -6,7 +6,8 @@
 
 For each number of sites: CPU and memory of the server (SuperLink, SuperExec, server app, supervisor) while all
 sites are connected and idle, in the greeting of all, in rounds of at most 50 of them with LeNet's vector of 481 kB,
-and in the evaluation of the final model on all. CPU seconds are of all the server's processes.
+in the evaluation of the final model on all, and in its publication to all. CPU seconds are of all the server's
+processes.
 """
 
 import argparse
@@ -44,7 +45,7 @@ class Load:
     def start(self) -> None:
         """Make the keys, start the server, and connect all sites."""
         certs = self.folder / "certs"
-        self._verb("certs", "--san", "127.0.0.1", "--client-names", *self.names, "--out", str(certs)).wait()
+        self._whole("certs", "--san", "127.0.0.1", "--client-names", *self.names, "--out", str(certs))
         server = self._verb(
             *("server", "--certs", str(certs), "--state", str(self.folder / "state")),
             *("--fleet-address", f"127.0.0.1:{self.fleet}", "--control-address", f"127.0.0.1:{self.control}"),
@@ -103,6 +104,20 @@ class Load:
             "status": summary.get("status", ""),
         }
 
+    def publish(self) -> dict[str, float]:
+        """The run's model to all sites: seconds and CPU from the command to the last answer."""
+        before, began = self.cpu(), time.monotonic()
+        options = ("--publish", str(self.folder / "run" / "best"), "--out", str(self.folder / "published"))
+        self._whole("run", "--state", str(self.folder / "state"), *options, "--set", f"min-results={self.sites}")
+        return {"publish_s": time.monotonic() - began, "publish_cpu_s": self.cpu() - before}
+
+    def _whole(self, *arguments: str) -> None:
+        process = self._verb(*arguments)
+        _drain(process.stdout)
+        if process.wait():
+            said = (self.folder / "output.log").read_text()[-2000:]
+            raise SystemExit(f"pfedgp {arguments[0]} with {self.sites} sites ended with {process.returncode}: {said}")
+
     def idle(self, seconds: float) -> dict[str, float]:
         """CPU of the server as a share of a core, its memory, and the calls a second, of sites without work."""
         before, calls = self.cpu(), sum(done for done, _ in self.calls.values())
@@ -152,8 +167,8 @@ class Load:
         return process
 
 
-def _drain(stream: IO[str]) -> None:
-    for _ in stream:
+def _drain(stream: IO[str] | None) -> None:
+    for _ in stream or ():
         pass
 
 
@@ -167,7 +182,7 @@ def measure(sites: int, rounds: int, idle: float, paced: bool) -> dict[str, Any]
         load = Load(Path(name), sites, stack, paced)
         load.start()
         time.sleep(5)
-        found = {"sites": sites, **load.idle(idle), **(load.run(rounds) if rounds else {})}
+        found = {"sites": sites, **load.idle(idle), **(load.run(rounds) | load.publish() if rounds else {})}
         return {**found, "load": round(os.getloadavg()[0], 1)}
 
 
