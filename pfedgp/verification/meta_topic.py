@@ -17,7 +17,7 @@ __all__ = ["META_RULES"]
 
 
 def _form(q: Question) -> str:
-    found = re.match(rf"\w+_({'|'.join(FORMS)})(_|$)", q.check.name)
+    found = re.match(rf"(?:client|server|personal)_({'|'.join(FORMS)})(_|$)", q.check.name)
     if not found:
         raise NotUnderstood(f"{q.check.name!r} names none of the forms {', '.join(FORMS)}")
     return found[1]

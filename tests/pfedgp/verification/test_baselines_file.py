@@ -1,6 +1,7 @@
 """The baselines' public file: what the product has passes, what it does not have is said not to be understood."""
 
 import pytest
+import torch
 
 from pfedgp.verification.runner import TOPICS
 from tests.pfedgp.verification.golden_runs import failures, public, results
@@ -67,3 +68,23 @@ def test_every_value_can_fail(topic):
     for check in (check for case in cases for check in case["asserts"]):
         check["value"] = pushed(check["value"])
     assert [r.name for r in results(cases) if r.status == "PASS"] == []
+
+
+def renamed(value, names):
+    """The same with other names of the clients, as values, as keys, and at the end of the asserts' names."""
+    if isinstance(value, dict):
+        return {renamed(key, names): renamed(item, names) for key, item in value.items()}
+    if isinstance(value, list):
+        return [renamed(item, names) for item in value]
+    if not isinstance(value, str):
+        return value
+    start, _, end = value.rpartition("_")
+    return f"{start}_{names[end]}" if start and end in names else names.get(value, value)
+
+
+@pytest.mark.parametrize("topic", ["fedu", "fola", "peravg", "pfedhn", "pfedme"])
+def test_names_of_clients_do_not_matter(topic):
+    names = {"c0": "Ward_of_north"} | ({} if topic == "pfedhn" else {"c1": "fo_c0", "c2": "c10", "c3": "x"})
+    case = renamed(public(topic)[1], names)
+    assert "Ward_of_north" in str(case["inputs"])
+    assert failures([case], torch.float64) == []
