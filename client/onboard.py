@@ -10,7 +10,7 @@ from pfedgp_core.data.own.class_ids import to_split
 from pfedgp_core.data.own.kinds import split_paths
 from pfedgp_core.data.own.model_scale import scale_notes
 from pfedgp_core.data.own.reader import read_samples
-from pfedgp_core.data.own.samples import Samples
+from pfedgp_core.data.own.samples import Layout, Samples
 from pfedgp_core.data.own.wanted_columns import WantedColumns
 from pfedgp_core.data.samples import Split
 from pfedgp_core.errors import ArtefactError, ConfigError
@@ -62,6 +62,8 @@ class Onboarding:
         Import paths that the operator lets a site's model name as its network.
     column_key : bytes
         With which the sites of the model's federation hashed the names of their columns, where they did.
+    channels : {"", "first", "last"}
+        Where the channels of arrays of images are; empty: as their shape tells.
     """
 
     out: Path
@@ -70,6 +72,7 @@ class Onboarding:
     label_column: str = "label"
     allowed: tuple[str, ...] = ()
     column_key: bytes = field(default=b"", repr=False)
+    channels: str = ""
 
     def create(self, model: TrainedModel, paths: Sequence[Path | Samples | Split]) -> Outcome:
         """A new site from the data at all paths together; data in memory do as well.
@@ -193,7 +196,7 @@ class Onboarding:
             input_shape=model.input_shape,
             resize=self.resize,
             label_column=self.label_column,
-            columns=columns,
+            layout=Layout(columns, self.channels),
             split="train" if split_paths(path) else None,
             room=model.require_room,
         )

@@ -17,7 +17,7 @@ from pfedgp_core.data.own.class_ids import to_split, to_targets
 from pfedgp_core.data.own.kept_split import PARTS, assign_parts, keep_split, rows_by_part
 from pfedgp_core.data.own.kinds import split_paths
 from pfedgp_core.data.own.reader import fingerprint, read_splits
-from pfedgp_core.data.own.samples import Samples, input_digests
+from pfedgp_core.data.own.samples import Layout, Samples, input_digests
 from pfedgp_core.data.own.wanted_columns import WantedColumns
 from pfedgp_core.data.samples import Split, normalised
 from pfedgp_core.data.spec import DataSpec, normal_class, union_of_classes
@@ -160,6 +160,7 @@ class OwnSite:
                 resize=source.resize and source.input_shape is not None,
                 label_column=source.label_column,
                 memory=source.memory,
+                layout=Layout(channels=source.channels),
             )
         if not source.builtin and split_paths(Path(source.path).expanduser()) is None:
             parts = self._divided(parts["train"])

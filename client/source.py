@@ -7,6 +7,7 @@ node config        meaning
 ``data-root``      folder of a built-in data set that has files
 ``label-column``   column of a table that holds the class or the target (default ``label``)
 ``column-names``   what the server gets to know of a table's names, and ``column-key``: see `column_policy`
+``channels``       ``first`` or ``last``: where the channels of arrays of images are, if their shape does not tell
 ``client-name``    the site's name in the federation
 ``state``          folder in which the split is kept
 ``device``         where the site computes: auto (default), cpu, cuda, cuda:1
@@ -27,7 +28,17 @@ from pfedgp_core.memory import MemoryLimit
 from pfedgp_core.names import NAME_LIMIT, name_fault
 from pfedgp_core.registry import DATASETS, TASKS
 
-__all__ = ["Source"]
+__all__ = ["Source", "channels_of"]
+
+CHANNELS = ("", "first", "last")
+
+
+def channels_of(node_config: Mapping[str, Any]) -> str:
+    """Where the channels of a node's arrays of images are; ConfigError where the node config says something else."""
+    channels = str(node_config.get("channels", "")).strip()
+    if channels not in CHANNELS:
+        raise ConfigError(f"channels = {channels[:40]!r} is no place of channels: give first or last.")
+    return channels
 
 
 @dataclass(frozen=True)
@@ -53,6 +64,8 @@ class Source:
         Whether images of another size than that are resized or refused.
     memory : MemoryLimit, optional
         How much the samples may take; default: most of the machine's memory.
+    channels : {"", "first", "last"}
+        Where the channels of arrays of images are; empty: as their shape tells.
     columns : ColumnPolicy
         What leaves the site of the names of a table's columns.
     """
@@ -66,6 +79,7 @@ class Source:
     regression: bool = False
     resize: bool = True
     memory: MemoryLimit | None = field(default=None, compare=False)
+    channels: str = ""
     columns: ColumnPolicy = field(default_factory=ColumnPolicy)
 
     @classmethod
@@ -93,6 +107,7 @@ class Source:
             parse_shape(settings.input_shape),
             not TASKS[settings.task].classes,
             memory=site_limit(node_config),
+            channels=channels_of(node_config),
             columns=ColumnPolicy.of(node_config),
         )
 

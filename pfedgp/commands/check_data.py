@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from pfedgp.options import add_column_key, column_key
+from pfedgp.options import add_channels, add_column_key, column_key
 from pfedgp_core.registry import DATASETS, TASKS
 
 __all__ = ["add_arguments", "main"]
@@ -35,12 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="compare shape, columns, classes and scale with the model in best or final of a run",
     )
+    add_channels(parser)
     add_column_key(parser)
 
 
 def main(args: argparse.Namespace) -> int:
     """Print the report; 2 if the data cannot be used."""
     from pfedgp_core.data.own.reader import check_data
+    from pfedgp_core.data.own.samples import Layout
     from pfedgp_core.data.own.wanted_columns import WantedColumns
     from pfedgp_core.data.spec import parse_shape
 
@@ -59,7 +61,7 @@ def main(args: argparse.Namespace) -> int:
         resize=bool(args.input_shape),
         data_root=args.data_root,
         regression=args.regression or (args.path in DATASETS and not TASKS[DATASETS[args.path].task].classes),
-        columns=columns,
+        layout=Layout(columns, args.channels),
         moments=moments,
     )
     print(report.text())

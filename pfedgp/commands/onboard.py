@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pfedgp.bundles.download import is_bundle
-from pfedgp.options import add_allow_network, add_column_key, column_key
+from pfedgp.options import add_allow_network, add_channels, add_column_key, column_key
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.names import NAME_LIMIT, name_fault
 from pfedgp_core.words import few
@@ -50,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--label-column", default="label", metavar="NAME", help="column of a table with the class (default: label)"
     )
+    add_channels(parser)
     add_column_key(parser)
     add_allow_network(parser)
 
@@ -70,7 +71,9 @@ def main(args: argparse.Namespace) -> int:
         model, chosen = read_bundle(args.model, args.key, args.allow_network)
     elif args.model is not None:
         model, chosen = read_model(Path(args.model), args.allow_network)
-    onboarding = Onboarding(out, args.name, args.resize, args.label_column, tuple(args.allow_network), column_key(args))
+    onboarding = Onboarding(
+        out, args.name, args.resize, args.label_column, tuple(args.allow_network), column_key(args), args.channels
+    )
     paths = [path.expanduser() for path in ([args.data] if args.data else []) + args.add]
     if args.refresh:
         outcome = onboarding.refresh(paths, model)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pfedgp_core.data.own.array_file import arranged_inputs, npz_blocks
 from pfedgp_core.data.own.image_folder import fit_arrays
-from pfedgp_core.data.own.samples import Block, Findings, Samples, Wanted
+from pfedgp_core.data.own.samples import Block, Findings, Layout, Samples, Wanted
 from pfedgp_core.data.own.tables import csv_blocks
 from pfedgp_core.data.own.wanted_columns import WantedColumns
 from pfedgp_core.errors import DataError
@@ -72,7 +72,12 @@ class Reader:
         """
         columns = WantedColumns(self.columns, whose="the site")
         wanted = Wanted(
-            self.input_shape, self.resize, self.label_column, labelled=False, digests=False, columns=columns
+            self.input_shape,
+            self.resize,
+            self.label_column,
+            labelled=False,
+            digests=False,
+            layout=Layout(columns, "" if self.input_shape[0] in (1, 3) else "first"),
         )
         parts: list[Samples] = []
         for block in self._blocks(kind, body, wanted):
@@ -107,7 +112,7 @@ class Reader:
         inputs = self._numbers(content.get("inputs"))
         ids = _ids(content.get("ids"), len(inputs))
         findings = Findings()
-        arranged = arranged_inputs(inputs, findings)
+        arranged = arranged_inputs(inputs, wanted, findings)
         shaped = fit_arrays(arranged, wanted, findings) if arranged is not None and arranged.ndim == 4 else arranged
         if shaped is not None and not np.isfinite(shaped).all():
             findings.problem("A number is too large for 32 bits: rescale it.")

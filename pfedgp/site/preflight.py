@@ -14,14 +14,14 @@ from pfedgp_core.errors import DataError, PFedGPError, RunFailedError
 __all__ = ["is_builtin_data", "look", "main"]
 
 
-def is_builtin_data(data: str, data_root: str, label_column: str, device: str) -> bool:
+def is_builtin_data(data: str, data_root: str, label_column: str, device: str, channels: str = "") -> bool:
     """Check that a site can work, and return whether its data are a built-in data set.
 
     Parameters
     ----------
     data : str
         Path of the site's data, or the name of a built-in data set; empty: check the device alone.
-    data_root, label_column, device : str
+    data_root, label_column, device, channels : str
         As in the node config.
 
     Raises
@@ -31,7 +31,13 @@ def is_builtin_data(data: str, data_root: str, label_column: str, device: str) -
     RunFailedError
         The check itself failed.
     """
-    request = {"data": data, "data_root": data_root, "label_column": label_column, "device": device}
+    request = {
+        "data": data,
+        "data_root": data_root,
+        "label_column": label_column,
+        "device": device,
+        "channels": channels,
+    }
     done = subprocess.run(
         [sys.executable, "-P", "-m", "pfedgp.site.preflight", json.dumps(request)],
         stdin=subprocess.DEVNULL,
@@ -55,6 +61,7 @@ def is_builtin_data(data: str, data_root: str, label_column: str, device: str) -
 def look(request: dict[str, str]) -> dict[str, Any]:
     """Answer a request: ``error``, empty where all is well, and ``builtin``."""
     from pfedgp_core.data.own.reader import check_data
+    from pfedgp_core.data.own.samples import Layout
     from pfedgp_core.devices import choose_device
     from pfedgp_core.registry import DATASETS
 
@@ -62,7 +69,12 @@ def look(request: dict[str, str]) -> dict[str, Any]:
     try:
         choose_device(request["device"])
         if data:
-            report = check_data(data, label_column=request["label_column"], data_root=request["data_root"])
+            report = check_data(
+                data,
+                label_column=request["label_column"],
+                data_root=request["data_root"],
+                layout=Layout(channels=request.get("channels", "")),
+            )
             if not report.trainable:
                 more = f"See all problems with: pfedgp check-data {data}"
                 return {"error": f"{report.problems[0]} {more}", "builtin": False}

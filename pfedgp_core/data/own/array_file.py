@@ -10,6 +10,7 @@ from typing import BinaryIO, TypeVar
 
 import numpy as np
 
+from pfedgp_core.data.own.channels import channels_in_front, name_volumes
 from pfedgp_core.data.own.image_folder import fit_arrays
 from pfedgp_core.data.own.samples import Block, Findings, Samples, Wanted, input_digests, label_texts
 from pfedgp_core.errors import DataError, UnreadableFileError
@@ -109,7 +110,7 @@ def npz_blocks(path: Path, opened: BinaryIO, wanted: Wanted, rows: int, most: fl
 def _samples(
     inputs: np.ndarray, texts: tuple[str, ...] | None, first: int, wanted: Wanted, findings: Findings
 ) -> Samples | None:
-    arranged = arranged_inputs(inputs, findings)
+    arranged = arranged_inputs(inputs, wanted, findings)
     if arranged is None:
         return None
     classes = len(set(texts or ()))
@@ -175,14 +176,12 @@ def _named(path: Path, labels: np.ndarray, names: np.ndarray | None) -> tuple[st
     return tuple(meant[text] if text else "" for text in texts)
 
 
-def arranged_inputs(inputs: np.ndarray, findings: Findings) -> np.ndarray | None:
+def arranged_inputs(inputs: np.ndarray, wanted: Wanted, findings: Findings) -> np.ndarray | None:
     """uint8 [N, C, H, W] or float32 [N, D]; None where the array is neither, which is noted."""
     if inputs.dtype == np.uint8 and inputs.ndim in (3, 4):
-        if inputs.ndim == 3:
-            inputs = inputs[:, None]
-        elif inputs.shape[1] not in (1, 3) and inputs.shape[3] in (1, 3):
-            inputs = np.ascontiguousarray(inputs.transpose(0, 3, 1, 2))
-        return inputs
+        return inputs[:, None] if inputs.ndim == 3 else channels_in_front(inputs, wanted, findings)
+    if name_volumes(inputs, findings):
+        return None
     if inputs.ndim == 2 and inputs.dtype.kind in "iufb":
         with np.errstate(over="ignore"):
             return inputs.astype(np.float32)

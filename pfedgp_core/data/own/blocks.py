@@ -7,9 +7,8 @@ from pfedgp_core.data.own.array_file import npz_blocks
 from pfedgp_core.data.own.image_folder import image_blocks
 from pfedgp_core.data.own.kinds import PARQUET, is_folder, part_of, require_usable
 from pfedgp_core.data.own.parquet_table import parquet_blocks
-from pfedgp_core.data.own.samples import Block, Samples, Wanted
+from pfedgp_core.data.own.samples import AS_TOLD, Block, Layout, Samples, Wanted
 from pfedgp_core.data.own.tables import csv_blocks
-from pfedgp_core.data.own.wanted_columns import WantedColumns
 from pfedgp_core.errors import DataError, UnreadableFileError
 from pfedgp_core.files.regular import open_regular
 
@@ -23,13 +22,13 @@ def read_blocks(
     resize: bool = False,
     label_column: str = "label",
     rows: int,
-    columns: WantedColumns | None = None,
+    layout: Layout = AS_TOLD,
 ) -> Iterator[tuple[Samples, float]]:
     """Read the samples of a path, labelled or not, a part at a time: so memory does not grow with their number.
 
     Parameters
     ----------
-    path, input_shape, resize, label_column, columns
+    path, input_shape, resize, label_column, layout
         As in `read_samples`.
     rows : int
         Samples at a time, or fewer where they are large.
@@ -45,7 +44,7 @@ def read_blocks(
         There are no such data, or something is wrong with a part of them; the text says with which.
     """
     path = part_of(Path(path).expanduser(), None)
-    wanted = Wanted(input_shape, resize, label_column, labelled=False, digests=False, columns=columns)
+    wanted = Wanted(input_shape, resize, label_column, labelled=False, digests=False, layout=layout)
     before = 0
     for block in _blocks(path, wanted, rows):
         where = f" (beyond the first {before:,} samples)" if before else ""

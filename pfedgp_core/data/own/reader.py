@@ -22,8 +22,7 @@ from pfedgp_core.data.own.check import DataReport, note_repeated, report_on
 from pfedgp_core.data.own.class_ids import map_classes, to_targets
 from pfedgp_core.data.own.kinds import is_unknown, nothing_at, part_of, read_path, require_usable, split_paths
 from pfedgp_core.data.own.model_scale import scale_notes
-from pfedgp_core.data.own.samples import Findings, Samples, Wanted
-from pfedgp_core.data.own.wanted_columns import WantedColumns
+from pfedgp_core.data.own.samples import AS_TOLD, Findings, Layout, Samples, Wanted
 from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.files.regular import reachable
 from pfedgp_core.memory import MemoryLimit
@@ -43,7 +42,7 @@ def read_samples(
     split: str | None = None,
     memory: MemoryLimit | None = None,
     room: Callable[[int, int], None] | None = None,
-    columns: WantedColumns | None = None,
+    layout: Layout = AS_TOLD,
 ) -> Samples:
     """Read all samples of a path.
 
@@ -64,8 +63,8 @@ def read_samples(
         How much resized images may take; default: most of the machine's memory.
     room : callable, optional
         Sees the number of images and of their classes before any is resized; see `Wanted`.
-    columns : WantedColumns, optional
-        Of a table: others are refused, and the same ones come in this order.
+    layout : Layout
+        How the values of a sample stand.
 
     Raises
     ------
@@ -76,7 +75,7 @@ def read_samples(
     """
     path = part_of(Path(path).expanduser(), split)
     findings = Findings()
-    wanted = Wanted(input_shape, resize, label_column, labelled, memory, room=room, columns=columns)
+    wanted = Wanted(input_shape, resize, label_column, labelled, memory, room=room, layout=layout)
     samples = read_path(path, wanted, findings)
     return require_usable(path, samples, findings, input_shape)
 
@@ -88,10 +87,18 @@ def read_splits(
     resize: bool = False,
     label_column: str = "label",
     memory: MemoryLimit | None = None,
+    layout: Layout = AS_TOLD,
 ) -> dict[str, Samples]:
     """Read each split of a folder with splits; other data are all ``train``. See `read_samples`."""
     return {
-        split: read_samples(part, input_shape=input_shape, resize=resize, label_column=label_column, memory=memory)
+        split: read_samples(
+            part,
+            input_shape=input_shape,
+            resize=resize,
+            label_column=label_column,
+            memory=memory,
+            layout=layout,
+        )
         for split, part in (split_paths(Path(path).expanduser()) or {"train": Path(path)}).items()
     }
 
@@ -123,7 +130,7 @@ def check_data(
     resize: bool = False,
     data_root: str = "",
     regression: bool = False,
-    columns: WantedColumns | None = None,
+    layout: Layout = AS_TOLD,
     moments: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> DataReport:
     """Look at everything and report all that is wrong, instead of raising at the first problem.
@@ -142,8 +149,8 @@ def check_data(
         Folder of a built-in data set, where `path` is the name of one.
     regression : bool
         Whether the labels are the targets of a regression.
-    columns : WantedColumns, optional
-        Those that the model takes, to compare with.
+    layout : Layout
+        The columns that the model takes, to compare with, and where channels are.
     moments : pair of arrays [C] or [D], optional
         Mean and deviation of the model's data, to compare with.
 
@@ -166,7 +173,7 @@ def check_data(
     else:
         path = Path(path).expanduser()
         for split, part in (split_paths(path) or {"": path}).items():
-            found[split] = _looked_at(part, Wanted(input_shape, resize, label_column, columns=columns))
+            found[split] = _looked_at(part, Wanted(input_shape, resize, label_column, layout=layout))
     for samples, findings in found.values():
         if samples is not None:
             _compare(samples, findings, class_names, input_shape, regression)

@@ -13,7 +13,26 @@ import numpy as np
 from pfedgp_core.data.own.wanted_columns import WantedColumns
 from pfedgp_core.memory import MemoryLimit, inputs_need, require_memory
 
-__all__ = ["Block", "Findings", "Samples", "Wanted", "input_digests", "label_texts"]
+__all__ = ["AS_TOLD", "Block", "Findings", "Layout", "Samples", "Wanted", "input_digests", "label_texts"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the values of a sample stand, where the data do not tell.
+
+    Attributes
+    ----------
+    columns : WantedColumns, optional
+        Of a table: others are refused, and the same ones come in this order.
+    channels : {"", "first", "last"}
+        Where the channels of arrays of images are; empty: as their shape tells.
+    """
+
+    columns: WantedColumns | None = None
+    channels: str = ""
+
+
+AS_TOLD = Layout()
 
 
 @dataclass(frozen=True)
@@ -37,8 +56,8 @@ class Wanted:
     room : callable, optional
         Sees the number of images and of their classes before any is resized, and raises MemoryLimitError where there
         is no room for what is to be made of them.
-    columns : WantedColumns, optional
-        Of a table: others are refused, and the same ones come in this order.
+    layout : Layout
+        How the values of a sample stand.
     """
 
     input_shape: tuple[int, ...] | None = None
@@ -48,7 +67,7 @@ class Wanted:
     memory: MemoryLimit | None = None
     digests: bool = True
     room: Callable[[int, int], None] | None = None
-    columns: WantedColumns | None = None
+    layout: Layout = AS_TOLD
 
     def require_room(self, samples: int, classes: int) -> None:
         """Make sure that so many samples, resized to the wanted shape, keep to the limits; raises MemoryLimitError."""

@@ -27,8 +27,8 @@ def split_columns(path: Path, columns: list[str], wanted: Wanted, findings: Find
     features = [name for name in columns if name != label]
     if not features:
         findings.problem("The table has no column beside the label: give at least one feature.")
-    elif wanted.columns is not None:
-        wanted.columns.order(path, features)  # refuses others
+    elif wanted.layout.columns is not None:
+        wanted.layout.columns.order(path, features)  # refuses others
     return features, label
 
 
@@ -56,8 +56,8 @@ def usable_rows(
     findings : Findings
         Receives what is wrong.
     """
-    if wanted.columns is not None:
-        order = list(wanted.columns.order("the table", features))
+    if wanted.layout.columns is not None:
+        order = list(wanted.layout.columns.order("the table", features))
         matrix, features = matrix[:, order], [features[i] for i in order]
     with np.errstate(over="ignore"):
         inputs = matrix.astype(np.float32)
