@@ -66,7 +66,6 @@ class Load:
         """One federation of all sites; seconds and CPU between the lines of its record."""
         out = self.folder / "run"
         settings = {
-            "method": "fedavg",
             "rounds": rounds,
             "min-clients": self.sites,
             "clients-per-round": min(PER_ROUND, self.sites),
