@@ -96,7 +96,7 @@ PARTS = {
     "other federations": Part(
         {
             "two sites": FIVE.replace(clients=2, clients_per_round=2, classes_per_client=5),
-            "three sites": FIVE.replace(clients=3, clients_per_round=3),
+            "three sites": FIVE.replace(clients=3, clients_per_round=3, partition="homogeneous"),
             "one of five drawn": FIVE.replace(clients_per_round=1, rounds=60),
             "`ip-data`": FIVE.replace(variant="ip-data"),
             "`dp-noise`": FIVE.replace(dp_noise=0.01),

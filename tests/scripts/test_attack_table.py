@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pfedgp_core.data.simulated import simulated_client
+from pfedgp_core.data.simulated import simulated_client, simulated_partition
 from pfedgp_core.methods.make import make_method
 from pfedgp_core.numerics.streams import Stream
 from scripts import attack_table
@@ -114,6 +114,15 @@ def test_a_run_that_is_done_is_not_run_again(tmp_path: Path, monkeypatch: pytest
     assert dict(Results(tmp_path / "results").of([trial], 1)) == {trial: outcome}
     monkeypatch.delattr(trials, "attacked")
     assert dict(Results(tmp_path / "results").of([trial], 1)) == {trial: outcome}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_the_data_of_every_column_can_be_split(name: str) -> None:
+    part = PARTS[name]
+    for column, settings in part.columns.items():
+        for seed in part.seeds_of(column):
+            partition = simulated_partition(settings.replace(seed=seed))
+            assert len(partition.client_names) == settings.clients
 
 
 def test_the_page_has_a_place_for_every_part() -> None:
