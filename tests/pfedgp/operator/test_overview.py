@@ -6,7 +6,7 @@ import pytest
 
 from pfedgp.operator.connection import Target
 from pfedgp.operator.control import SuperNode
-from pfedgp.operator.overview import _connection, _server, _site
+from pfedgp.operator.overview import _connection, _server, _site, printed
 from pfedgp.operator.state import ServerState
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pathspec.*")
@@ -28,3 +28,13 @@ def test_a_site_is_not_said_to_be_seen_after_its_death(online: bool, changed: st
 def test_the_overview_of_a_server_elsewhere_needs_no_server_here(tmp_path: Path) -> None:
     target = Target("control:8000", tmp_path / "ca.crt", ServerState(tmp_path), "", False)
     assert _server(target)["fleet_address"] is None
+
+
+@pytest.mark.parametrize("on", ["test", "validation"])
+def test_the_accuracy_of_a_run_says_on_which_data(on: str) -> None:
+    server = {"control_address": "a:1", "pid": None, "certificate_until": None}
+    run = {"name": "first", "id": "7", "status": "running", "round": 3, "rounds": 9, "folder": "/runs/first"}
+    run |= {"accuracy": 0.972, "accuracy_on": on, "resumed_as": None, "reason": ""}
+    assert f"  first (7): running, round 3 of 9, {on} accuracy 97.2 %" in printed(
+        {"server": server, "sites": [], "runs": [run]}
+    )

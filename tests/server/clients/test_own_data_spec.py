@@ -14,7 +14,7 @@ from server.clients.roster import Roster
 from server.clients.waiting import wait_for_clients
 from server.run.model_file import load_model
 from tests.federation_run import start
-from tests.own_sites import DIGITS, IMAGES, OWN, OwnGrid, archive, image_folder, rows_of, three_image_sites
+from tests.own_sites import DIGITS, IMAGES, OWN, OwnGrid, archive, image_folder, rows_of, table, three_image_sites
 
 
 def test_images_are_resized_to_the_setting(tmp_path: Path) -> None:
@@ -25,6 +25,20 @@ def test_images_are_resized_to_the_setting(tmp_path: Path) -> None:
     wait_for_clients(roster, OwnGrid({"s": small, "l": large}))
     assert roster.spec.input_shape == (3, 10, 10)
     assert len(roster.spec.mean) == 3
+
+
+def test_tables_of_other_columns_are_told_about_columns_and_not_about_images(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    sites = {name: table(tmp_path / f"{name}.csv", rows_of(0, 1, part=i)) for i, name in enumerate("abc")}
+    lines = [line.partition(",")[2] for line in sites["c"].read_text().splitlines()]
+    sites["c"].write_text("\n".join(lines) + "\n")
+    wait_for_clients(Roster(OWN.replace(min_clients=2)), OwnGrid(sites))
+    assert (
+        "c has 63 columns beside the label, most sites 64: give all tables the same columns in the same order."
+        in caplog.text
+    )
+    assert "input-shape" not in caplog.text
 
 
 def test_the_normalisation_is_that_of_all_training_samples_together(tmp_path: Path) -> None:
