@@ -14,6 +14,8 @@ from pfedgp_core.words import counted, few, shape_text
 
 __all__ = ["DataReport", "SplitReport", "note_repeated", "report_on", "unusable"]
 
+_INDEX = ("Unnamed:", "__index_level_")  # names that pandas gives to columns of indices
+
 
 @dataclass(frozen=True)
 class SplitReport:
@@ -94,6 +96,11 @@ def report_on(split: str, samples: Samples | None, findings: Findings, regressio
         remarks.append(
             "The values have no names of columns, so they are taken by position: all sites must have the same features "
             "in the same order. A table in CSV or Parquet has names."
+        )
+    columns = () if samples is None else samples.columns
+    if index := [repr(name) for name in columns if name.startswith(_INDEX)]:
+        remarks.append(
+            f"Looks like an index of rows, as pandas writes it, and would be a feature: {few(index)}; remove it."
         )
     written = Counter(counted_as[normal_class(label)] for label in set(labels))
     if twins := [_shown(name) for name in ordered if written[name] > 1]:

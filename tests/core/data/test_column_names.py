@@ -115,3 +115,9 @@ def test_names_that_differ_in_spaces_alone_are_one_name(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("body mass,body  mass,label\n0,1,a\n1,2,b\n")
     with pytest.raises(DataError, match="several columns named body mass"):
         read_samples(tmp_path / "t.csv")
+
+
+def test_an_index_column_is_noted_by_name(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("Unnamed: 0,crp,label\n0,1,a\n1,2,b\n0,1,a\n1,2,b\n")
+    (remark,) = [line for line in check_data(tmp_path / "t.csv").remarks if "index of rows" in line]
+    assert "'Unnamed: 0'" in remark
