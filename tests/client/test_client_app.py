@@ -9,7 +9,7 @@ from flwr.app import ConfigRecord, Context, Message, RecordDict
 
 import client.client_app
 from client.client_app import app
-from client.site import load_site
+from client.site import greeting, load_site
 from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.wire.hello import Hello
@@ -138,9 +138,9 @@ def test_the_number_of_nodes_must_be_the_number_of_clients(config: dict) -> None
 
 def test_unseen_clients_are_left_out_of_the_simulation() -> None:
     settings = SMALL.replace(unseen_clients=2, clients_per_round=2)
-    site = load_site(settings, {"partition-id": 2, "num-partitions": 3})
+    hello = greeting(settings, {"partition-id": 2, "num-partitions": 3})
     # The clients that take part are the same as without, so the unseen ones can be measured against them.
-    assert site.partition_hash == load_site(SMALL, {"partition-id": 2, "num-partitions": 5}).partition_hash
+    assert hello.partition_hash == greeting(SMALL, {"partition-id": 2, "num-partitions": 5}).partition_hash
     with pytest.raises(ConfigError, match="0 to 2"):
         load_site(settings, {"partition-id": 3, "num-partitions": 3})
 
