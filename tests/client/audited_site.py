@@ -62,9 +62,10 @@ MODEL_OF_SERVER = TrainedModel(
     np.array(SPEC_OF_DATA.mean, np.float32),
     np.array(SPEC_OF_DATA.std, np.float32),
 )
-VECTORS = {
-    method: make_method(TINY.replace(method=method), SPEC_OF_DATA.input_shape, 2).initial() for method in METHODS
-}
+VECTORS = {}
+for _method in METHODS:
+    _made = make_method(TINY.replace(method=_method), SPEC_OF_DATA.input_shape, 2)
+    VECTORS[_method] = _made.download(_made.initial(), "site")
 TEXTS = [key for key, f in flat_fields().items() if isinstance(default_of(f), str)]
 READABLE = [Path(p) for p in {*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix, REPOSITORY}]
 READABLE += [DATA, STATE, Path("/proc/self"), Path("/proc/meminfo"), Path("/sys/fs/cgroup"), Path(os.devnull)]
