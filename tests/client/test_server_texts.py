@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pfedgp_core.registry import METHODS
 from tests.client.hostile_texts import MODULE, SECRET, write_traps
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +41,7 @@ def test_no_text_of_a_server_reaches_beyond_the_site(
     assert not (folder / "written").exists()
     assert (folder / "secret.txt").read_text() == SECRET
     assert {path.name for path in folder.iterdir()} == {"data.npz", "modules", "secret.txt", "state"}
-    assert seen["honest"] == 16  # of 20: four methods give a newcomer no classifier
+    assert seen["honest"] == 3 * len(METHODS) + 1  # pfedgp alone gives a newcomer a classifier
     assert seen["answered"] > 200  # texts that a site may ignore, so that more than the reading of settings is tried
 
 
