@@ -150,6 +150,7 @@ def _simulations(args: argparse.Namespace) -> int:
     from pfedgp.benchmarking import report, simulation, simulation_report
     from pfedgp.benchmarking.machine import describe_machine, load
     from pfedgp.benchmarking.simulated_images import write_images
+    from pfedgp_core.data.simulated import simulated_partition
 
     engines = args.engines or list(simulation.KINDS)
     if unknown := set(engines) - set(simulation.KINDS):
@@ -163,6 +164,8 @@ def _simulations(args: argparse.Namespace) -> int:
         images = Path(name) / "images.npz"
         write_images(images, args.seed)
         os.environ["XDG_CACHE_HOME"] = name  # takes the decoded images, and goes with them
+        for case in cases:
+            simulated_partition(case.settings(images, args.seed))  # refuses a number of clients that cannot be
         print(simulation_report.header(), flush=True)
         for repeat in range(repeats):
             for case in simulation.shuffled(cases, args.seed + repeat):
