@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["POOL", "run_on_pool"]
 
 POOL = "pool"
-WINDOW = 128  # requests under way for each worker, as nobody looks through them; the others wait at the server
+WINDOW = 16  # requests under way for each worker; the others wait at the server, as requests
 
 
 def run_on_pool(
