@@ -63,8 +63,9 @@ def draw_latents(
         The prior draw that was corrected.
     """
     d, L = factorise(K, omega)
-    f0 = stream.normal(*omega.shape, dtype=K.dtype) @ prior_factor.mT
-    rhs = kappa[..., None, :] / d - d * f0 - stream.normal(*omega.shape, dtype=K.dtype)
+    noise, e = stream.normal_pair(*omega.shape, dtype=K.dtype)
+    f0 = noise @ prior_factor.mT
+    rhs = (kappa[..., None, :] / d).sub_(d * f0).sub_(e)
     u = torch.cholesky_solve(rhs[..., None], L)[..., 0]
     return f0 + (d * u) @ K, f0
 

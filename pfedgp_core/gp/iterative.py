@@ -91,8 +91,9 @@ class IterativeNode:
     def draw_latents(self, prior_factor: Tensor, omega: Tensor, kappa: Tensor, stream: Stream) -> tuple[Tensor, Tensor]:
         """As `dense.draw_latents`: f given omega and the prior draw that was corrected, each [C, n]."""
         d = omega.clamp_min(SMALLEST_OMEGA).sqrt_()
-        f0 = stream.normal(*omega.shape, dtype=self.K.dtype) @ prior_factor.mT
-        rhs = kappa[..., None, :] / d - d * f0 - stream.normal(*omega.shape, dtype=self.K.dtype)
+        noise, e = stream.normal_pair(*omega.shape, dtype=self.K.dtype)
+        f0 = noise @ prior_factor.mT
+        rhs = (kappa[..., None, :] / d).sub_(d * f0).sub_(e)
         return f0 + (d * self.solve(d, rhs, SWEEP_TOLERANCE)) @ self.K, f0
 
     def predictive(

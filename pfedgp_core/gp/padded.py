@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
@@ -49,7 +50,7 @@ class PaddedGPs(gibbs.LatentModel):
     def __init__(self, gps: Sequence[FullGP | FITC], counters: Counter[str]) -> None:
         self.gps, self.counters, self.iterative = gps, counters, gps[0].iterative
         self.sizes = [gp.kappa.shape[0] for gp in gps]
-        self.inputs = pad_sequence([gp.inputs for gp in gps], batch_first=True)
+        self.inputs = _stacked([gp.inputs for gp in gps])
         self.kappa = pad_sequence([gp.kappa for gp in gps], batch_first=True)
         sizes = torch.tensor(self.sizes).to(self.kappa.device, non_blocking=True)
         self.real = torch.arange(self.kappa.shape[1], device=self.kappa.device) < sizes[:, None]
@@ -122,13 +123,25 @@ class PaddedGPs(gibbs.LatentModel):
             pairs = [gp.cross(rows) for gp, rows in zip(self.gps, targets, strict=True)]
             crosses = torch.stack([pad(K, (0, T - K.shape[1], 0, n - len(K))) for K, _ in pairs])
             return crosses, pad_sequence([variances for _, variances in pairs], batch_first=True)
-        test_inputs, first = pad_sequence(list(targets), batch_first=True), self._full[0]
+        test_inputs, first = _stacked(targets), self._full[0]
         K_star = first.kernel.cross(self.inputs, test_inputs) * self.real[:, :, None]
         return K_star, first.kernel.diagonal(test_inputs) + first.jitter
 
     def split(self, omega: Tensor) -> list[Tensor]:
         """The draws [C, n] of every node, without the padded points."""
         return [draws[:, :size] for draws, size in zip(omega, self.sizes, strict=True)]
+
+
+def _stacked(parts: Sequence[Tensor]) -> Tensor:
+    """Rows [n_i, d] of several nodes as [b, n, d]; what is padded repeats some row.
+
+    As `pad_sequence`, whose backward pass makes a tensor of full size for every part.
+    """
+    sizes = np.array([part.shape[0] for part in parts])
+    n, first = sizes.max(), np.concatenate([[0], sizes.cumsum()[:-1]])
+    rows = torch.from_numpy((first[:, None] + np.minimum(np.arange(n), sizes[:, None] - 1)).ravel().clip(0))
+    together = torch.cat(list(parts))
+    return together.index_select(0, rows.to(together.device, non_blocking=True)).view(len(sizes), n, -1)
 
 
 def padding_groups(sizes: Sequence[int], entry_bytes: int, waste: float = WASTE) -> list[list[int]]:

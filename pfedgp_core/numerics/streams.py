@@ -72,6 +72,11 @@ class Stream:
             return torch.from_numpy(np.asarray(self.numpy.standard_normal(shape, dtype=numpy_dtype))).to(dtype)
         return torch.randn(*shape, generator=self.torch_generator, dtype=dtype, device=self.device)
 
+    def normal_pair(self, *shape: int, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
+        """What two calls of `normal` give on a CPU, in one."""
+        first, second = self.normal(2, *shape, dtype=dtype)
+        return first, second
+
     def polya_gamma(self, z: Tensor) -> Tensor:
         """Draw PG(1, z) elementwise.
 

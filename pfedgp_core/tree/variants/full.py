@@ -23,13 +23,13 @@ class Full(Variant):
         left, right = (points.rows(side) for side in (node.left, node.right))
         keep_left, out_left = _hold_out(left, self.settings.gp.holdout, stream)
         keep_right, out_right = _hold_out(right, self.settings.gp.holdout, stream)
-        if not len(keep_left) or not len(keep_right) or not len(out_left) + len(out_right):
+        kept, out = (keep_left.shape[0], keep_right.shape[0]), (out_left.shape[0], out_right.shape[0])
+        if not min(kept) or not sum(out):
             return None
-        inputs = points.features[torch.cat([keep_left, keep_right])]
-        targets = points.features[torch.cat([out_left, out_right])]
-        labels = side_labels(len(keep_left), len(keep_right), inputs)
-        gp = self.node_gp(node, points, inputs, labels, counters, targets)
-        return NodeProblem(NodeGP(gp), targets, side_labels(len(out_left), len(out_right), targets))
+        inputs = points.features.index_select(0, torch.cat([keep_left, keep_right]))
+        targets = points.features.index_select(0, torch.cat([out_left, out_right]))
+        gp = self.node_gp(node, points, inputs, side_labels(*kept, inputs), counters, targets)
+        return NodeProblem(NodeGP(gp), targets, side_labels(*out, targets))
 
     def conditioned(self, node: Sides, points: ClientPoints, counters: Counter[str]) -> NodeGP:
         """See ``Variant``."""
@@ -65,7 +65,7 @@ class Full(Variant):
 
 def _with_stand_ins(points: ClientPoints, side: tuple[int, ...]) -> Tensor:
     """Points of a side; a class without any is represented by its inducing inputs."""
-    own = points.features[points.rows(side)]
+    own = points.features.index_select(0, points.rows(side))
     missing = sorted(set(side) - points.present)
     if not missing or points.inducing is None:
         return own
@@ -74,6 +74,6 @@ def _with_stand_ins(points: ClientPoints, side: tuple[int, ...]) -> Tensor:
 
 def _hold_out(rows: Tensor, share: float, stream: Stream) -> tuple[Tensor, Tensor]:
     """Split rows at random in (kept, held out); floor(share * n) are held out, so a single row is always kept."""
-    order = rows[stream.permutation(len(rows))]
-    count = int(share * len(rows))
+    order = rows[stream.permutation(rows.shape[0])]
+    count = int(share * rows.shape[0])
     return order[count:], order[:count]

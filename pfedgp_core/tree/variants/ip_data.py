@@ -26,7 +26,7 @@ class IPData(InducingVariant):
             return None
         gp, on_left = self._inducing_gp(node, points, stream, counters)
         ratio = log_class_ratio(len(left), len(right), on_left, len(gp.inputs) - on_left)
-        targets = points.features[torch.cat([left, right])]
+        targets = points.features.index_select(0, torch.cat([left, right]))
         return NodeProblem(NodeGP(gp, ratio), targets, side_labels(len(left), len(right), targets))
 
     def conditioned(self, node: Sides, points: ClientPoints, counters: Counter[str]) -> NodeGP:
