@@ -98,7 +98,8 @@ class Projection:
         A : Tensor [M, n]
             Without gradient.
         """
-        Q, A = _Explained.apply(self.gram, self.factor, self.kernel.cross(self.inducing, inputs))
+        gram = self.gram if self._block is None else self._block.shared.token
+        Q, A = _Explained.apply(gram, self.factor, self.kernel.cross(self.inducing, inputs), self._block)
         return Q, (self.kernel.diagonal(inputs) + self.jitter - Q.diagonal()).clamp_min(0), A
 
 
@@ -137,13 +138,14 @@ class _Whiten(torch.autograd.Function):
 class _Explained(torch.autograd.Function):
     """Q = K' G^-1 K through A = L^-1 K, with its closed-form adjoint; A comes beside it, without gradient.
 
-    With W = G^-1 K and S = dQ + dQ': dK = W S, dG = -W S W' / 2.
+    With W = G^-1 K and S = dQ + dQ': dK = W S, dG = -W S W' / 2. Where G is a block, its token stands for it.
     """
 
     @staticmethod
-    def forward(ctx, G, L, K):  # type: ignore[no-untyped-def]
+    def forward(ctx, G, L, K, block):  # type: ignore[no-untyped-def]
         A = torch.linalg.solve_triangular(L, K, upper=False).contiguous()
         ctx.save_for_backward(L, A)
+        ctx.block = block
         ctx.mark_non_differentiable(A)
         return A.T @ A, A
 
@@ -153,5 +155,9 @@ class _Explained(torch.autograd.Function):
         L, A = ctx.saved_tensors
         W = torch.linalg.solve_triangular(L.mT, A, upper=True)
         g_K = W @ (g_Q + g_Q.T)
-        g_G = (g_K @ W.T).mul_(-0.5) if ctx.needs_input_grad[0] else None
-        return g_G, None, g_K
+        if not ctx.needs_input_grad[0]:
+            return None, None, g_K, None
+        if ctx.block is None:
+            return (g_K @ W.T).mul_(-0.5), None, g_K, None
+        ctx.block.gather(g_K, W.T, -0.5)
+        return g_K.new_zeros(()), None, g_K, None

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
@@ -47,6 +48,12 @@ class SharedGram:
             known = self._factors[start] = safe_cholesky(self.values[start:stop, start:stop], self.counters)
         return known[: stop - start, : stop - start]
 
+    def gathered(self, start: int, stop: int) -> Tensor:
+        """Where the gradient of a block is added up, [stop - start, stop - start]."""
+        if self.gradient is None:
+            self.gradient = torch.zeros_like(self.values)
+        return self.gradient[start:stop, start:stop]
+
 
 @dataclass(frozen=True)
 class GramBlock:
@@ -61,6 +68,10 @@ class GramBlock:
         """The block with its gradient, [stop - start, stop - start]."""
         block: Tensor = _Block.apply(self.shared.token, self.shared, self.start, self.stop)
         return block
+
+    def gather(self, left: Tensor, right: Tensor, alpha: float) -> None:
+        """In a backward pass of what used the shared matrix's token: add alpha left right to the block's gradient."""
+        self.shared.gathered(self.start, self.stop).addmm_(left, right, alpha=alpha)
 
     @cached_property
     def factor(self) -> Tensor:
@@ -86,14 +97,11 @@ class _Gather(Function):
 class _Block(Function):
     @staticmethod
     def forward(ctx: Any, token: Tensor, shared: SharedGram, start: int, stop: int) -> Tensor:
-        ctx.shared, ctx.rows = shared, slice(start, stop)
+        ctx.shared, ctx.rows = shared, (start, stop)
         return shared.values[start:stop, start:stop]
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
-        shared = ctx.shared
-        if shared.gradient is None:
-            shared.gradient = shared.values.new_zeros(shared.values.shape)
-        shared.gradient[ctx.rows, ctx.rows] += gradient
+        ctx.shared.gathered(*ctx.rows).add_(gradient)
         return gradient.new_zeros(()), None, None, None

@@ -27,7 +27,8 @@ class IPCompute(InducingVariant, Full):
         """See ``Full``."""
         gp, classes = self.settings.gp, [*node.left, *node.right]
         # A saved classifier holds weights of its inducing inputs in this order, unless it has fewer points than those.
-        inducing, block = points.inducing_of(classes).flatten(0, 1), None
-        if self.shared is not None and (targets is not None or len(inputs) < len(inducing)):
-            inducing, _, block = self.shared.of(node)
+        if self.shared is not None and (targets is not None or len(inputs) < len(classes) * self.shared.per_class):
+            inducing, block = self.shared.of(node)
+        else:
+            inducing, block = points.inducing_of(classes).flatten(0, 1), None
         return FITC(self.kernel, inputs, labels, inducing, gp.jitter, counters, gp.solver, targets, block)

@@ -53,8 +53,10 @@ class IPData(InducingVariant):
         per_class = min(M, max(1, most // len(classes))) if most else M
         on_left = len(node.left) * per_class
         if self.shared is not None and per_class == M:
-            inputs, labels, block = self.shared.of(node)
-            return FullGP(self.kernel, inputs, labels, gp.jitter, counters, gp.solver, block), on_left
+            inputs, block = self.shared.of(node)
+            return FullGP(
+                self.kernel, inputs, self.shared.on_left(node), gp.jitter, counters, gp.solver, block
+            ), on_left
         inducing = points.inducing_of(classes)
         if per_class < M:
             drawn = stream.normal(len(classes), M).argsort(1)[:, :per_class]

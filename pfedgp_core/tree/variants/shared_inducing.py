@@ -48,17 +48,21 @@ class SharedInducing:
         with torch.set_grad_enabled(self._differentiable):
             return SharedGram(self._kernel.gram(self._rows, self._jitter), self._counters)
 
-    def of(self, node: Sides) -> tuple[Tensor, Tensor, GramBlock]:
-        """The inducing inputs [m, d] of a node's classes, which of them are on its left [m], and their Gram matrix."""
-        first, last = (f(self._position[c] for c in (*node.left, *node.right)) for f in (min, max))
-        start, stop = first * self.per_class, (last + 1) * self.per_class
-        left = set(node.left)
-        on_left = torch.tensor([c in left for c in self.order[first : last + 1] for _ in range(self.per_class)])
-        return (
-            self._rows[start:stop],
-            on_left.to(self._rows.device, non_blocking=True),
-            GramBlock(self._gram, start, stop),
-        )
+    def of(self, node: Sides) -> tuple[Tensor, GramBlock]:
+        """The inducing inputs [m, d] of a node's classes, and their Gram matrix."""
+        start, stop = (place * self.per_class for place in self._span(node))
+        return self._rows[start:stop], GramBlock(self._gram, start, stop)
+
+    def on_left(self, node: Sides) -> Tensor:
+        """Which of a node's inducing inputs are on its left, bool [m]."""
+        start, stop = self._span(node)
+        sides = torch.tensor([c in node.left for c in self.order[start:stop]]).repeat_interleave(self.per_class)
+        return sides.to(self._rows.device, non_blocking=True)
+
+    def _span(self, node: Sides) -> tuple[int, int]:
+        """Places of a node's classes in the order of the leaves, from the first to behind the last."""
+        places = [self._position[c] for c in (*node.left, *node.right)]
+        return min(places), max(places) + 1
 
 
 def leaf_order(tree: SidesOfTree) -> list[int]:

@@ -44,7 +44,7 @@ def test_the_inducing_inputs_and_sides_of_a_node_are_those_of_its_classes() -> N
     tree, inducing = tree_of(6, 1), rows(6, 4, 5)
     shared = SharedInducing(tree, ClientPoints(rows(6, 5), torch.arange(6), inducing), KERNEL, 1e-3, Counter())
     for node in tree.nodes:
-        found, on_left, block = shared.of(node)
+        (found, block), on_left = shared.of(node), shared.on_left(node)
         for side, chosen in ((node.left, found[on_left]), (node.right, found[~on_left])):
             expected = inducing[list(side)].flatten(0, 1)
             assert sorted(map(tuple, chosen.tolist())) == sorted(map(tuple, expected.tolist()))
