@@ -24,8 +24,8 @@ from pfedgp_core.numerics.streams import Stream
 __all__ = ["WASTE", "PaddedGPs", "padding_groups"]
 
 RATIO = 2  # the largest node of a group has at most this many times the points of the smallest
-WASTE = 2.0  # a group's padded matrices hold at most this many times the entries of its nodes' own
-SMALL = 12  # nodes up to this size go together whatever their ratio: their cost is that of the calls
+WASTE = 1.3  # a group's padded matrices hold at most this many times the entries of its nodes' own
+SMALL = 24  # nodes up to this size go together whatever their ratio: their cost is that of the calls
 GROUP_BYTES = 2**26  # of the matrices of a group; a node above it goes alone
 
 

@@ -172,7 +172,7 @@ def test_groups_hold_every_node_once_and_waste_no_more_than_stated(sizes: tuple[
 
 
 def test_a_small_node_is_not_padded_to_a_large_one() -> None:
-    assert padding_groups((40, 5, 30, 90, 21, 12), 4) == [[3], [0, 2, 4], [5, 1]]
+    assert padding_groups((40, 5, 30, 90, 21, 12), 4) == [[3], [0, 2], [4, 5, 1]]
 
 
 def test_the_memory_of_a_group_has_a_bound() -> None:
