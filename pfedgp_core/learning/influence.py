@@ -3,8 +3,8 @@
 With d_i the update of client i, which is the vector that it sent minus the one that it received, and |model| the norm
 of what was sent out (the largest of several, and at least 1)::
 
-    r   = the norm of rank ceil(n / 2) among |d_1| ... |d_n|         (of two updates the smaller; of one there is none)
-    h   = median of r over the last 20 rounds that have one
+    r   = the norm of rank ceil(n / 2) among |d_1| ... |d_n|         (of two updates the smaller)
+    h   = median of r over the last 20 rounds
     u   = max(r, h), but at most 2 h and at least |model| / 1000     (the usual norm)
     w_i = the client's weight in units of the usual one, at least 1  (1 but for aggregation = samples)
 
@@ -15,8 +15,9 @@ So a mean of n updates moves by at most m u / n through any one of them, in the 
 the n updates are wrong, r is at most the largest norm of the right ones; while fewer than half are, it is at least
 their smallest. Rounds that are drawn full of wrong ones raise u at most twofold.
 
-The first update of a run that comes alone is held against |model| / 10, and so is every refusal where fewer than three
-reply, because a site beside one that has nothing left to learn is no attacker. Updates that hold noise (``dp-noise``)
+An update that comes alone is held against former rounds, u = h, and r is then min(|d_1|, 2 u): where one client is drawn
+in each round, most rounds are honest, and their median is. The first of a run is held against |model| / 10, and so is
+every refusal where fewer than three reply, because a site beside one that has nothing left to learn is no attacker. Updates that hold noise (``dp-noise``)
 have its norm, which the settings tell: there are no former rounds and no model in their u.
 """
 
@@ -125,7 +126,8 @@ class Influence:
             return None, own if len(norms) >= COMPARABLE and own else expected
         former = float(np.median(self._former)) if self._former else None
         if len(norms) == 1:
-            return None, max(FEW_FLOOR * whole if former is None else former, FLOOR * whole)
+            usual = max(FEW_FLOOR * whole if former is None else former, FLOOR * whole)
+            return min(own, GROWTH * usual), usual
         usual = own if former is None else min(max(own, former), GROWTH * former)
         return own, max(usual, FLOOR * whole)
 

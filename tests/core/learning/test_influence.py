@@ -109,8 +109,19 @@ def test_the_first_update_alone_is_held_against_the_model() -> None:
     assert lengths(along(9.0)) == pytest.approx([2.0 * 0.1 * 2.0], rel=1e-6)
 
 
-def test_an_update_alone_tells_later_rounds_nothing() -> None:
-    assert judged(along(1.0)).usual is None
+@pytest.mark.parametrize(("norm", "told"), [(1.0, 1.0), (3.0, 3.0), (9.0, 4.0)])
+def test_an_update_alone_tells_later_rounds_its_norm_up_to_twice_the_usual(norm: float, told: float) -> None:
+    assert judged(along(norm), former=(2.0,)).usual == pytest.approx(told)
+
+
+def test_where_one_is_drawn_in_each_round_one_of_five_does_not_raise_the_bound() -> None:
+    influence = Influence(TWICE)
+    moved = []
+    for i in range(60):
+        vectors = along(0.19 if i % 5 == 0 else 0.01)
+        moved += [update_norm(SENT, vector) for vector in used(vectors, judge(influence, vectors))]
+    assert max(moved[:3]) == pytest.approx(0.19, rel=1e-6)  # less than a tenth of the model
+    assert max(moved[3:]) == pytest.approx(2.0 * 0.01, rel=1e-3)
 
 
 def test_a_round_full_of_long_updates_raises_the_bound_twofold_at_most() -> None:
