@@ -15,10 +15,11 @@ So a mean of n updates moves by at most m u / n through any one of them, in the 
 the n updates are wrong, r is at most the largest norm of the right ones; while fewer than half are, it is at least
 their smallest. Rounds that are drawn full of wrong ones raise u at most twofold.
 
-An update that comes alone is held against former rounds, u = h, and r is then min(|d_1|, 2 u): where one client is drawn
-in each round, most rounds are honest, and their median is. The first of a run is held against |model| / 10, and so is
-every refusal where fewer than three reply, because a site beside one that has nothing left to learn is no attacker. Updates that hold noise (``dp-noise``)
-have its norm, which the settings tell: there are no former rounds and no model in their u.
+An update that comes alone is held against former rounds, u = h, and r is then min(|d_1|, 2 u): where one client is
+drawn in each round, most rounds are honest, and their median is. The first of a run is held against |model| / 10, and
+so is every refusal where fewer than three reply, because a site beside one that has nothing left to learn is no
+attacker. Updates that hold noise (``dp-noise``) have its norm, which the settings tell: there are no former rounds and
+no model in their u.
 """
 
 import math
