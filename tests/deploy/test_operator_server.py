@@ -120,7 +120,7 @@ def test_status_shows_server_sites_and_runs(deployment: Deployment) -> None:
     assert first["accuracy"] == deployment.summary("first")["accuracy"]
     text = deployment.call("status", "first", "--state", str(deployment.state)).stdout
     assert "ward-a: connected" in text
-    assert "finished:completed, round 2 of 2, accuracy" in text
+    assert "finished:completed, round 2 of 2, test accuracy" in text
 
 
 def test_a_mistake_in_a_setting_costs_no_run(deployment: Deployment) -> None:
