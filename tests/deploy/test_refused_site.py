@@ -26,8 +26,8 @@ def test_a_refused_site_is_told_in_the_words_of_the_servers_console(
         run = made.start_run("refused", "--rounds", "100000", "--clients-per-round", "3", *settings)
         run.says("4 clients are ready|refused: ward-3's inputs are on another scale", 120.0)
         said = made.sites["ward-3"].says("the server says: (refused: ward-3's inputs are on another scale.+)", 120.0)[1]
-        assert "column 'p9' (10 of the table) has mean" in said
-        assert said.replace("column 'p9' (10 of the table)", "column 10 of the table") in run.text
+        assert "column 'p9' has mean" in said
+        assert said in run.text
         state = made.site_state("ward-3")
         assert json.loads((state / "notice.json").read_text())["words"] == said
         assert main(["status", "--state", str(state)]) == 0

@@ -57,7 +57,8 @@ def test_device_and_data(tmp_path: Path) -> None:
     assert checked("device", lambda: local.check_device("gpu")).status == "problem"
 
     labels = np.array(["a", "b"] * 10)
-    np.savez(tmp_path / "good.npz", x=np.random.default_rng(0).random((20, 8)), y=labels)
+    images = np.random.default_rng(0).integers(0, 256, (20, 8, 8), dtype=np.uint8)
+    np.savez(tmp_path / "good.npz", x=images, y=labels)
     good = local.check_data_at(tmp_path / "good.npz", "label")
     assert good.status == "ok"
     assert "20 samples of 2 classes" in good.fact
@@ -67,6 +68,14 @@ def test_device_and_data(tmp_path: Path) -> None:
     assert bad.status == "problem"
     assert "pfedgp check-data" in bad.line
     assert checked("data", lambda: local.check_data_at(tmp_path / "none.npz", "label")).status == "problem"
+
+
+def test_values_without_names_of_columns_are_pointed_out(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).random((20, 8))
+    np.savez(tmp_path / "nameless.npz", x=values, y=np.array(["a", "b"] * 10))
+    found = local.check_data_at(tmp_path / "nameless.npz", "label")
+    assert found.status == "warning"
+    assert "taken by position" in found.line
 
 
 def test_versions(monkeypatch: pytest.MonkeyPatch) -> None:
