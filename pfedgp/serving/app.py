@@ -27,6 +27,7 @@ from pfedgp_core.words import cut, size
 __all__ = ["make_app"]
 
 AT_ONCE = 8  # requests that are read or wait for their prediction
+PARAMETERS = ("temperature", "min-confidence")
 SECONDS = 30.0  # in which a body has to arrive
 LOW, HIGH = TEMPERATURE_LIMITS
 _bearer = HTTPBearer(auto_error=False, description="the token of pfedgp serve")
@@ -72,6 +73,10 @@ def make_app(work: Work, token: str, seconds: float = SECONDS) -> FastAPI:
             float, Query(alias="min-confidence", ge=0, le=1, description="abstain where the largest one is lower")
         ] = 0.0,
     ) -> Response:
+        if unknown := sorted(request.query_params.keys() - set(PARAMETERS)):
+            raise HTTPException(
+                422, f"There is no parameter {cut(unknown[0], 40)!r}: give {' or '.join(PARAMETERS)}, or none."
+            )
         kind = kind_of(request.headers.get("content-type"))
         if kind is None:
             raise HTTPException(415, f"Send a body of one of the types {', '.join(KINDS)}.")

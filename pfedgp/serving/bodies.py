@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pfedgp.serving.named_rows import rows_by_name
 from pfedgp_core.data.own.array_file import arranged_inputs, npz_blocks
 from pfedgp_core.data.own.image_folder import fit_arrays
 from pfedgp_core.data.own.samples import Block, Findings, Layout, Samples, Wanted
@@ -46,7 +47,7 @@ class Reader:
     input_shape : tuple of int
         Of the site's model.
     columns : tuple of str
-        Of the site's table; empty for other data.
+        Of the site's table, in the model's order; empty for other data.
     resize : bool
         Whether images of another size are resized.
     label_column : str
@@ -109,25 +110,31 @@ class Reader:
             ) from error
         if unknown := sorted(content.keys() - {"inputs", "ids"}):
             raise DataError(f"{BODY} has the key {cut(unknown[0], 40)!r}: give 'inputs' and, if you like, 'ids'.")
-        inputs = self._numbers(content.get("inputs"))
-        ids = _ids(content.get("ids"), len(inputs))
         findings = Findings()
+        rows = self._rows(content.get("inputs"))
+        named = isinstance(rows[0], dict)
+        inputs = self._numbers(rows_by_name(BODY, rows, wanted, findings) if named else rows)
+        ids = _ids(content.get("ids"), len(inputs))
         arranged = arranged_inputs(inputs, wanted, findings)
         shaped = fit_arrays(arranged, wanted, findings) if arranged is not None and arranged.ndim == 4 else arranged
         if shaped is not None and not np.isfinite(shaped).all():
             findings.problem("A number is too large for 32 bits: rescale it.")
-        return Block(None if shaped is None else Samples(shaped, ids, None), findings, 1.0)
+        columns = self.columns if named else ()
+        return Block(None if shaped is None else Samples(shaped, ids, None, columns), findings, 1.0)
 
-    def _numbers(self, inputs: Any) -> np.ndarray:
+    def _rows(self, inputs: Any) -> list[Any]:
         if not isinstance(inputs, list) or not inputs:
             raise DataError(f"{BODY} has no list 'inputs': give at least one sample in it.")
         self._require_few(len(inputs))
+        return inputs
+
+    def _numbers(self, inputs: list[Any]) -> np.ndarray:
         try:
             numbers = np.asarray(inputs)
         except ValueError as error:
             raise DataError("The samples in 'inputs' differ in shape: give each of them the same.") from error
         if numbers.dtype.kind not in "iuf":
-            raise DataError("The samples in 'inputs' hold something else than numbers: give lists of numbers.")
+            raise DataError("The samples in 'inputs' hold something else than numbers: give numbers alone.")
         if len(self.input_shape) == 3:
             if numbers.dtype.kind == "f" or numbers.min(initial=0) < 0 or numbers.max(initial=0) > 255:
                 raise DataError("The values of images are whole numbers from 0 to 255: give such numbers in 'inputs'.")

@@ -9,10 +9,27 @@ __all__ = ["ANSWERS", "BODY", "PREDICT", "TITLE", "page"]
 TITLE = "pFedGP site"
 PREDICT = (
     "Send samples as JSON, as CSV with a line of column names, or as a .npz file with the array inputs. The answer is "
-    "JSON or, with the header 'Accept: text/csv', the table that pfedgp predict writes."
+    "JSON or, with the header 'Accept: text/csv', the table that pfedgp predict writes. A sample of a table in JSON is "
+    "an object with a number for each name of a column, in any order, or a list of numbers. A list, as a row of a .npz "
+    "file, is taken by position, in the order of the model's columns, which may be another one than that of the "
+    "site's files; the answer states this order as columns."
 )
-_NUMBERS = {"type": "array", "items": {}, "description": "a vector of numbers, or an image [C, H, W] of 0 to 255"}
-_INPUTS = {"type": "array", "minItems": 1, "items": _NUMBERS, "description": "a sample in each item"}
+_NUMBERS = {
+    "type": "array",
+    "items": {},
+    "description": "numbers by position, in the order of the model's columns, or an image [C, H, W] of 0 to 255",
+}
+_NAMED = {
+    "type": "object",
+    "additionalProperties": {},
+    "description": "a number for each name of a column, in any order",
+}
+_INPUTS = {
+    "type": "array",
+    "minItems": 1,
+    "items": {"oneOf": [_NUMBERS, _NAMED]},
+    "description": "a sample in each item, all as lists or all as objects",
+}
 BODY = {
     "required": True,
     "content": {
@@ -23,7 +40,7 @@ BODY = {
                 "additionalProperties": False,
                 "properties": {"inputs": _INPUTS, "ids": {"type": "array", "items": {"type": "string"}}},
             },
-            "example": {"inputs": [[0.5, -1.2, 3.0]], "ids": ["first"]},
+            "example": {"inputs": [{"age": 63.5, "bmi": 31.1}], "ids": ["first"]},
         },
         "text/csv": {"schema": {"type": "string"}},
         "application/x-npz": {"schema": {"type": "string", "format": "binary"}},
@@ -49,6 +66,11 @@ _ANSWER = {
         "model": {"type": "string", "description": "SHA-256 of the model that the site stands on"},
         "temperature": _NUMBER,
         "classes": {"type": "array", "items": {"type": "string"}},
+        "columns": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "where rows without names came to a site with columns: the order in which they were taken",
+        },
         "predictions": {"type": "array", "items": _PREDICTION},
     },
 }

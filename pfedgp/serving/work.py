@@ -8,6 +8,7 @@ from pfedgp.predicting.table import MEASURES, header_line, prediction_lines
 from pfedgp.serving.bodies import Reader
 
 if TYPE_CHECKING:
+    from pfedgp_core.data.own.samples import Samples
     from pfedgp_core.site.saved import SavedSite
     from pfedgp_core.site.streamed import Predicted
 
@@ -40,6 +41,7 @@ class Work:
             The body cannot be used.
         """
         names = self.site.class_names
+        samples = self.reader.samples(kind, body)
         rows = [
             {
                 "id": name,
@@ -48,7 +50,7 @@ class Work:
                 **dict(zip(MEASURES, parts, strict=True)),
                 "abstain": row[best] < threshold,
             }
-            for part in self._predicted(kind, body, temperature)
+            for part in self._predicted(samples, temperature)
             for name, best, row, parts in _rows(part)
         ]
         model = self.site.model
@@ -57,19 +59,25 @@ class Work:
             "model": model.sha256,
             "temperature": model.temperature if temperature is None else temperature,
             "classes": list(names),
+            **self._columns(samples),
             "predictions": rows,
         }
 
     def as_csv(self, kind: str, body: bytes, temperature: float | None, threshold: float) -> str:
         """The same as the table that ``pfedgp predict`` writes."""
         names = self.site.class_names
-        parts = self._predicted(kind, body, temperature)
+        parts = self._predicted(self.reader.samples(kind, body), temperature)
         return header_line(names) + "".join(prediction_lines(names, part, threshold) for part in parts)
 
-    def _predicted(self, kind: str, body: bytes, temperature: float | None) -> Iterator["Predicted"]:
+    def _columns(self, samples: list["Samples"]) -> dict[str, list[str]]:
+        """The order in which values without names were taken, where the site knows it."""
+        by_position = self.site.columns and not samples[0].columns
+        return {"columns": list(self.site.columns)} if by_position else {}
+
+    def _predicted(self, samples: list["Samples"], temperature: float | None) -> Iterator["Predicted"]:
         from pfedgp_core.site.streamed import predictions
 
-        return predictions(self.site, self.reader.samples(kind, body), temperature)
+        return predictions(self.site, samples, temperature)
 
 
 def _rows(part: "Predicted") -> Iterator[tuple[str, int, list[float], tuple[float, ...]]]:

@@ -149,6 +149,19 @@ def test_a_parameter_that_cannot_be_is_named(query: str) -> None:
     assert f"The parameter {query.partition('=')[0]} cannot be used" in answer.json()["error"]
 
 
+@pytest.mark.parametrize("query", ["min_confidence=0.99", "temperature=2&foo=1", "Temperature=2", "="])
+def test_a_parameter_that_there_is_not_is_refused_with_those_there_are(query: str) -> None:
+    answer = client().post(f"/predict?{query}", json={"inputs": X.tolist()})
+    assert answer.status_code == 422
+    wrong = query.rpartition("&")[2].partition("=")[0]
+    assert answer.json() == {"error": f"There is no parameter {wrong!r}: give temperature or min-confidence, or none."}
+
+
+def test_the_parameters_that_are_named_are_those_of_the_description() -> None:
+    described = client().get("/openapi.json").json()["paths"]["/predict"]["post"]["parameters"]
+    assert [one["name"] for one in described] == list(module.PARAMETERS)
+
+
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", "/predict", 405), ("GET", "/../etc/passwd", 404)])
 def test_there_is_nothing_else(method: str, path: str, status: int) -> None:
     answer = client().request(method, path)
