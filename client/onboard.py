@@ -8,12 +8,12 @@ import numpy as np
 
 from pfedgp_core.data.own.class_ids import to_split
 from pfedgp_core.data.own.kinds import split_paths
-from pfedgp_core.data.own.model_scale import scale_notes
 from pfedgp_core.data.own.reader import read_samples
 from pfedgp_core.data.own.samples import Layout, Samples
 from pfedgp_core.data.own.wanted_columns import WantedColumns
 from pfedgp_core.data.samples import Split
 from pfedgp_core.errors import ArtefactError, ConfigError
+from pfedgp_core.site.data_notes import position_notes, site_scale_notes
 from pfedgp_core.site.samples import SiteSamples, digest_of, sample_digests
 from pfedgp_core.site.saved import SavedSite, is_site
 from pfedgp_core.site.trained_model import TrainedModel
@@ -221,10 +221,8 @@ def _same_posterior(model: TrainedModel, other: TrainedModel) -> bool:
 
 def _notes(site: SavedSite, split: Split) -> tuple[str, ...]:
     """What a person should know of the site, and of the data that were read for it."""
-    notes = scale_notes(split.inputs, site.columns, site.model.mean, site.model.std)
-    if split.inputs.ndim == 2 and not (site.columns and site.model.columns):
-        whose = "The data have" if site.model.columns else "The model has"
-        notes.append(f"{whose} no names of columns, so features are taken by position: make sure of their order.")
+    notes = site_scale_notes(site, split.inputs)
+    notes += position_notes(split.inputs, site.columns, site.model.columns, "The model")
     counts = site.samples.counts(site.model.class_names)
     if len(site.class_names) == 1:
         notes.append(

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pfedgp.options import add_allow_network, add_channels
+from pfedgp.predicting.notes import print_notes
 from pfedgp_core.errors import ConfigError
-from pfedgp_core.words import few
+from pfedgp_core.words import counted, few
 
 if TYPE_CHECKING:
     from pfedgp_core.site.saved import SavedSite
@@ -135,6 +136,7 @@ def _held_out(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
     from pfedgp_core.data.own.reader import read_samples
     from pfedgp_core.data.own.samples import Layout
     from pfedgp_core.data.own.wanted_columns import WantedColumns
+    from pfedgp_core.site.data_notes import data_notes
     from pfedgp_core.site.samples import sample_digests
 
     samples = read_samples(
@@ -154,6 +156,7 @@ def _held_out(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
             f"Some of the {len(digests)} samples in {args.data} {what}, so they are not held out and independent: "
             "remove them all, or give --repeats-are-genuine if each is a sample of its own."
         )
+    print_notes(data_notes(site, samples), f"by all {counted(len(samples), 'sample')}")
     predicted = site.classifier.classes_[site.predict(split.inputs).predicted]
     result = certify_held_out(predicted, split.labels, args.delta).to_dict()
     result["repeated_samples"] = known + copies

@@ -25,11 +25,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from pfedgp.options import add_allow_network, add_channels
+from pfedgp.predicting.notes import print_notes
 from pfedgp.predicting.place import require_site
 from pfedgp.predicting.progress import Progress
 from pfedgp.processes.signals import interrupted
 from pfedgp_core.errors import ArtefactError, ConfigError
 from pfedgp_core.files.whole import explained, replacing
+from pfedgp_core.words import counted
 
 if TYPE_CHECKING:
     from pfedgp.predicting.tally import Tally
@@ -120,12 +122,14 @@ def _write(file: BinaryIO, where: Path, site: "SavedSite", args: argparse.Namesp
     from pfedgp_core.data.own.blocks import read_blocks
     from pfedgp_core.data.own.samples import Layout
     from pfedgp_core.data.own.wanted_columns import WantedColumns
+    from pfedgp_core.site.data_notes import data_notes
     from pfedgp_core.site.streamed import predictions
 
     share, progress = 0.0, Progress("predictions")
+    noted = False
 
     def samples() -> Iterator["Samples"]:
-        nonlocal share
+        nonlocal share, noted
         for block, reached in read_blocks(
             args.data,
             input_shape=site.model.prepare().input_shape,
@@ -135,6 +139,9 @@ def _write(file: BinaryIO, where: Path, site: "SavedSite", args: argparse.Namesp
             layout=Layout(WantedColumns(site.columns, whose=f"the site {site.name}"), args.channels),
         ):
             share = reached
+            if not noted:
+                print_notes(data_notes(site, block), f"by the first {counted(len(block), 'sample')}")
+                noted = True
             yield block
 
     begun = False

@@ -71,6 +71,11 @@ _ANSWER = {
             "items": {"type": "string"},
             "description": "where rows without names came to a site with columns: the order in which they were taken",
         },
+        "notes": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "where columns of the samples are on another scale than in the model's data",
+        },
         "predictions": {"type": "array", "items": _PREDICTION},
     },
 }

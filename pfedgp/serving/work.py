@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pfedgp.predicting.table import MEASURES, header_line, prediction_lines
 from pfedgp.serving.bodies import Reader
 
@@ -60,6 +62,7 @@ class Work:
             "temperature": model.temperature if temperature is None else temperature,
             "classes": list(names),
             **self._columns(samples),
+            **self._notes(samples),
             "predictions": rows,
         }
 
@@ -73,6 +76,13 @@ class Work:
         """The order in which values without names were taken, where the site knows it."""
         by_position = self.site.columns and not samples[0].columns
         return {"columns": list(self.site.columns)} if by_position else {}
+
+    def _notes(self, samples: list["Samples"]) -> dict[str, list[str]]:
+        """Where all samples of the request together are on another scale than the model's data."""
+        from pfedgp_core.site.data_notes import site_scale_notes
+
+        notes = site_scale_notes(self.site, np.concatenate([part.inputs for part in samples]))
+        return {"notes": notes} if notes else {}
 
     def _predicted(self, samples: list["Samples"], temperature: float | None) -> Iterator["Predicted"]:
         from pfedgp_core.site.streamed import predictions

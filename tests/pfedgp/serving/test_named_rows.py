@@ -59,6 +59,23 @@ def test_values_by_name_need_no_order_in_the_answer() -> None:
     assert "columns" not in post(table.encode(), "text/csv").json()
 
 
+@pytest.mark.parametrize("count", [1, 5])
+def test_another_unit_is_noted_with_its_column(count: int) -> None:
+    other = X[:count] * np.array([1, 1000, 1]) + np.array([0, 50, 0])
+    (note,) = post(inputs(other.tolist())).json()["notes"]
+    assert note.startswith("The column 'weight' is on another scale than in the model's data")
+
+
+def test_a_small_deviation_is_noted_from_ten_samples_on() -> None:
+    narrow = rows(10) * np.array([1, 0.001, 1])
+    assert "notes" not in post(inputs(narrow[:9].tolist())).json()
+    assert len(post(inputs(narrow.tolist())).json()["notes"]) == 1
+
+
+def test_the_same_unit_is_not_noted() -> None:
+    assert "notes" not in post(inputs(rows(30).tolist())).json()
+
+
 BAD: list[tuple[list[Any], str]] = [
     ([{"age": 1, "weight": 2, "risk": 3}], "lacks the column '=risk' and has the column 'risk' beside the expected"),
     ([{"age": 1, "weight": 2}], "The body has other columns than the site: it lacks the column '=risk'"),
