@@ -59,10 +59,11 @@ def private_update(
     if settings.dp_noise == 0:
         return result, updated
     if result.status == PERSONAL:  # there is no update, and what the client trained for itself is not told
-        return dataclasses.replace(result, loss=None, steps=0, counters=Counter()), updated
+        return dataclasses.replace(result, loss=None, steps=0, gradients=0, counters=Counter()), updated
     if result.status not in TRAINED:
         return result, updated
-    told = dataclasses.replace(result, status=OK, loss=None, steps=settings.local_epochs, counters=Counter())
+    steps = settings.local_epochs
+    told = dataclasses.replace(result, status=OK, loss=None, steps=steps, gradients=0, counters=Counter())
     return told, clipped_and_noised(sent, updated, settings.dp_clip, settings.dp_noise * settings.dp_clip)
 
 

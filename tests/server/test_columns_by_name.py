@@ -140,10 +140,11 @@ def test_a_former_checkpoint_without_names_goes_on_by_position(tmp_path: Path) -
     state = roster.to_state()
     spec = json.loads(state["spec"])
     del spec["columns"]
-    for client in state["clients"]:
-        del client["hello"]["columns"]
+    presented = json.loads(state["presented"])
+    for greeting in (presented["same"], *presented["clients"]):
+        greeting.pop("columns", None)
     resumed = Roster(SETTINGS)
-    resumed.adopt_state(state | {"spec": json.dumps(spec)})
+    resumed.adopt_state(state | {"spec": json.dumps(spec), "presented": json.dumps(presented)})
     resumed.refresh(grid)
     assert len(resumed.online()) == 3
     assert resumed.spec.columns == ()

@@ -44,7 +44,8 @@ def test_updates_leave_clipped_and_noised_and_without_a_loss(tmp_path: Path) -> 
     assert np.abs(private.norms / (deviation * math.sqrt(size)) - 1).max() < 6 / math.sqrt(2 * size) + 1e-3
     assert plain.norms.max() < private.norms.min()
     assert all("loss" in metrics for metrics in plain.metrics)
-    told = {"n_train", "steps"}
+    told = {"n_train", "steps", "gradients"}
+    assert {metrics["gradients"] for metrics in private.metrics} == {0}
     for metrics in private.metrics:
         assert {key for key in metrics if not key.startswith("seconds.")} == told
         assert metrics["steps"] == 1
