@@ -13,6 +13,7 @@ from flwr.serverapp.strategy import FedAvg
 
 from pfedgp_core.config import Settings
 from pfedgp_core.data.simulated import simulated_client, simulated_summary
+from pfedgp_core.files.json_file import parse_json
 from pfedgp_core.model.softmax_network import SoftmaxNetwork
 
 __all__ = ["app", "run_plain_flower"]
@@ -29,7 +30,7 @@ def _network(settings: Settings) -> SoftmaxNetwork:
 def train(message: Message, context: Context) -> Message:
     """Train for one epoch by SGD."""
     torch.set_num_threads(1)
-    settings = Settings.from_run_config(json.loads(str(message.content.config_records["config"]["settings"])))
+    settings = Settings.from_run_config(parse_json(str(message.content.config_records["config"]["settings"])))
     data = simulated_client(settings, int(context.node_config["partition-id"])).train
     network = _network(settings)
     network.load_state_dict(message.content.array_records["arrays"].to_torch_state_dict())

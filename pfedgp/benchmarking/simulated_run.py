@@ -17,6 +17,7 @@ from pfedgp.local.resources import ENGINES, Resources
 from pfedgp.local.simulation import run_simulation
 from pfedgp.processes.flower import QUIET
 from pfedgp_core.config import Settings
+from pfedgp_core.files.json_file import parse_json
 
 __all__ = ["FLOWER", "KINDS"]
 
@@ -53,7 +54,7 @@ class _Rounds:
 
 def main(kind: str, folder: str, workers: str, settings_json: str) -> None:
     """Run it."""
-    settings, rounds = Settings.from_run_config(json.loads(settings_json)), _Rounds(Path(folder))
+    settings, rounds = Settings.from_run_config(parse_json(settings_json)), _Rounds(Path(folder))
     if kind == FLOWER:
         from pfedgp.benchmarking.plain_flower import run_plain_flower
 

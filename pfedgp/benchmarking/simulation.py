@@ -20,6 +20,7 @@ from pfedgp.benchmarking.process_costs import below, cpu_seconds_of, megabytes_o
 from pfedgp.benchmarking.simulated_run import KINDS
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
+from pfedgp_core.files.json_file import parse_json
 
 __all__ = ["CLIENTS", "KINDS", "SimulatedCase", "measure", "shuffled"]
 
@@ -142,7 +143,7 @@ def _rounds(process: "subprocess.Popen[bytes]", last: int) -> Iterator[tuple[int
     assert process.stdout is not None
     for line in process.stdout:
         with suppress(ValueError, TypeError):
-            number, moment, clients = json.loads(line)
+            number, moment, clients = parse_json(line)
             if number:  # Flower tells of the start, too
                 yield number, moment, clients
             if number >= last:

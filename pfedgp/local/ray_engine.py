@@ -12,6 +12,7 @@ from pfedgp.local.ray_signals import RaySignals
 from pfedgp.local.ray_start import RayStart, socket_folder
 from pfedgp.local.serving import Serving
 from pfedgp.local.workload import client_app
+from pfedgp.operator.addresses import is_open, parse_address
 from pfedgp.processes.limits import allow_files
 from pfedgp.processes.signals import StopSignals
 from pfedgp_core.config import Settings
@@ -112,13 +113,14 @@ def _join(cluster: str) -> int:
     import ray
 
     path = os.pathsep.join(sys.path)
+    none = f"There is no Ray cluster at {cluster}"
+    remedy = "start one with ray start --head, as docs/simulate.md says."
+    if not is_open(*parse_address(cluster, "--cluster")):  # Ray itself tries for minutes
+        raise RunFailedError(f"{none} (nothing answers there): {remedy}")
     try:
         ray.init(address=cluster, runtime_env={"env_vars": {"PYTHONPATH": path}}, **QUIET)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise RunFailedError(
-            f"There is no Ray cluster at {cluster} ({' '.join(str(error).split())[:200]}): start one with ray start "
-            "--head, as docs/simulate.md says."
-        ) from error
+        raise RunFailedError(f"{none} ({' '.join(str(error).split())[:200]}): {remedy}") from error
     cpus = int(ray.cluster_resources().get("CPU", 0))
     print(
         f"The cluster at {cluster} has {counted(len(ray.nodes()), 'machine')} with {counted(cpus, 'CPU')}.", flush=True

@@ -90,13 +90,14 @@ def column_order(own: Sequence[str], wanted: Sequence[str]) -> tuple[int, ...]:
 
 def columns_difference(own: Sequence[str], wanted: Sequence[str]) -> str:
     """Say which columns are missing and which are too many, as "lacks ..."; empty where the names are the same."""
-    missing = [name for name in wanted if name not in set(own)]
-    extra = [name for name in own if name not in set(wanted)]
+    mine, expected = set(own), set(wanted)
+    missing = [name for name in wanted if name not in mine]
+    extra = [name for name in own if name not in expected]
     if not missing and not extra:
         return ""
     if is_hashed(own) != is_hashed(wanted):
-        mine, others = ("hashed", "plain") if is_hashed(own) else ("plain", "hashed")
-        return f"gives {mine} names of columns where {others} ones are expected"
+        given, others = ("hashed", "plain") if is_hashed(own) else ("plain", "hashed")
+        return f"gives {given} names of columns where {others} ones are expected"
     parts = [f"lacks {_listed(missing)}"] if missing else []
     parts += [f"has {_listed(extra)} beside the expected ones"] if extra else []
     near = [] if is_hashed(own) else near_columns(extra, missing)

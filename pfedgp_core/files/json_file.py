@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -118,8 +119,7 @@ def require_bounded(content: Any) -> None:
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twin = next(key for i, key in enumerate(keys) if key in keys[:i])
+        twin = Counter(key for key, _ in pairs).most_common(1)[0][0]
         raise MalformedError(f"it has the key {twin[:40]!r} twice")
     return content
 

@@ -51,8 +51,9 @@ class WantedColumns:
         names = plain_columns(self.names)
         if is_hashed(self.names):
             own = hashed_columns(columns, self.key)
-            strange = {token: name for token, name in zip(own, columns, strict=True) if token not in set(names)}
-            missing = len(set(names) - set(own))
+            known = set(names)
+            strange = {token: name for token, name in zip(own, columns, strict=True) if token not in known}
+            missing = len(known - set(own))
             if strange or missing:
                 raise DataError(
                     f"{what} lacks {missing} of the columns of {self.whose}, which are known by hashes, and has "
