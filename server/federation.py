@@ -213,7 +213,7 @@ class Federation:
             folder, self.settings, self.roster, self.roster.spec, test, history, best, model, self.recorder.elapsed
         )
         if self.settings.personalise and self.roster.own_data and not self.method.onboards:
-            logger.info("the sites keep no classifier: method %s trains at each site", self.settings.method)
+            logger.info("the sites keep no classifier: models of method %s are not onboarded", self.settings.method)
         elif self.settings.personalise and self.roster.own_data:
             meta = self.recorder.meta(best, total.get("model_temperature"))
             personalise(self.grid, self.settings, self.roster, best.vector, meta, folder)

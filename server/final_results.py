@@ -19,6 +19,7 @@ from server.outcome import client_rows, summary
 from server.report.pictures import write_pictures
 from server.run.artefacts import RunFolder
 from server.run.checkpoint import Model
+from server.run.origin import OF_SIMULATIONS
 from server.run_calibration import RunCalibration
 
 __all__ = ["final_results", "model_meta", "refuse_untested"]
@@ -36,8 +37,10 @@ def model_meta(
 ) -> dict[str, Any]:
     """Return what a reader needs to use the model, as it is kept with it.
 
-    ``temperature`` is a key of it once one was chosen for this model; without the key it is 1.
+    ``temperature`` is a key of it once one was chosen for this model; without the key it is 1. Settings of simulated
+    data are left out where sites brought their own.
     """
+    unknown = OF_SIMULATIONS if roster.own_data else ()
     return {
         "round": model.round,
         report.score_key: model.metrics.get(report.score),
@@ -46,7 +49,7 @@ def model_meta(
         "normalisation": {"mean": list(spec.mean), "std": list(spec.std)},
         **({"columns": list(spec.columns)} if spec.columns else {}),
         "clients": [client.name for client in roster.all],
-        "settings": settings.to_run_config(),
+        "settings": {key: value for key, value in settings.to_run_config().items() if key not in unknown},
         **({} if temperature is None else {"temperature": temperature}),
     }
 

@@ -141,7 +141,7 @@ def summary(
     notes = []
     if validation_score is None:
         notes.append("no client has validation data: the best model is the final one")
-    notes += _sampling_notes(history, best_round, test.report)
+    notes += _sampling_notes(settings.evaluate_clients, history, best_round, test.report)
     notes += weight_notes("validation", {client.name: client.hello.n_validation for client in roster.all})
     notes += weight_notes("test", claimed)
     clients_software = {line for client in roster.all for line in _as_lines(client.hello.versions)}
@@ -204,16 +204,20 @@ def clipped_rounds(history: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     return dict(sorted(Counter(name for record in history for name in record.get("clipped") or ()).items()))
 
 
-def _sampling_notes(history: Sequence[Mapping[str, Any]], best_round: int, report: TaskReport) -> list[str]:
+def _sampling_notes(
+    drawn_clients: int, history: Sequence[Mapping[str, Any]], best_round: int, report: TaskReport
+) -> list[str]:
     """That the numbers by which the best model was chosen are those of some clients, and how far they may be off."""
     for record in history:
-        error = (record.get("standard_errors") or {}).get(report.score)
-        if record["round"] == best_round and error is not None:
+        if record["round"] == best_round and 0 < drawn_clients < record.get("evaluated_of", 0):
+            error = (record.get("standard_errors") or {}).get(report.score)
             (metric,) = [metric for metric in report.metrics("validation") if metric.key == report.score]
             drawn = (
                 f"{record['evaluated']} of {record['evaluated_of']} clients, drawn anew each time (evaluate-clients)"
             )
-            note = f"the best model's {metric.title} has a standard error of {metric.text(error)}"
+            stated = "n/a" if error is None else metric.text(error)
+            alone = ", as one client says nothing of the others" if record["evaluated"] == 1 else ""
+            note = f"the best model's {metric.title} has a standard error of {stated}{alone}"
             return [f"validation numbers are of {drawn}: {note}"]
     return []
 

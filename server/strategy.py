@@ -35,6 +35,7 @@ from server.flower.reply_checks import (
     read_train_reply,
 )
 from server.intake import Intake
+from server.unused_settings import unused_settings
 from server.weights import doubtful_claims
 
 __all__ = ["WITH_UPDATE", "MethodStrategy"]
@@ -79,6 +80,8 @@ class MethodStrategy(Strategy):
         for split, words in (("train", "training"), ("validation", "validation"), ("test", "test")):
             for doubt in doubtful_claims(words, {c.name: getattr(c.hello, f"n_{split}") for c in clients}):
                 logger.warning("%s", doubt)
+        for sentence in unused_settings(self.settings, self.method):
+            logger.warning("%s", sentence)
         if self.roster.own_data and self.method.exposed and self.settings.aggregation != "nearest":
             logger.warning(
                 "method = %s: one of five sites that attacks in every round can cost much accuracy under aggregation = "

@@ -3,7 +3,9 @@
 import argparse
 from pathlib import Path
 
+from pfedgp.bundles.download import is_bundle
 from pfedgp.options import add_channels, add_column_key, column_key
+from pfedgp_core.errors import ConfigError
 from pfedgp_core.registry import DATASETS, TASKS
 
 __all__ = ["add_arguments", "main"]
@@ -31,9 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     compared.add_argument(
         "--model",
-        type=Path,
-        metavar="FOLDER",
-        help="compare shape, columns, classes and scale with the model in best or final of a run",
+        metavar="MODEL",
+        help="compare shape, columns, classes and scale with a model: best or final of a run, or with --key a bundle",
+    )
+    parser.add_argument(
+        "--key", type=Path, metavar="FILE", help="public key of the one who signed the bundle, Ed25519 in PEM"
     )
     add_channels(parser)
     add_column_key(parser)
@@ -46,11 +50,15 @@ def main(args: argparse.Namespace) -> int:
     from pfedgp_core.data.own.wanted_columns import WantedColumns
     from pfedgp_core.data.spec import parse_shape
 
+    if args.key is not None and args.model is None:
+        raise ConfigError("--key verifies a bundle: give its file or address with --model.")
+    if args.key is None and args.model is not None and is_bundle(args.model):
+        raise ConfigError(f"{args.model} is a bundle: give the public key of the one who signed it with --key.")
     names, shape, columns, moments = None, parse_shape(args.input_shape), None, None
     if args.model is not None:
-        from pfedgp.run_model import read_model
+        from pfedgp.run_model import read_bundle, read_model
 
-        model, _ = read_model(args.model)
+        model, _ = read_model(Path(args.model)) if args.key is None else read_bundle(args.model, args.key)
         names, shape = model.class_names, model.input_shape
         columns, moments = WantedColumns(model.columns, column_key(args)), (model.mean, model.std)
     report = check_data(

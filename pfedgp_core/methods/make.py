@@ -116,9 +116,10 @@ def require_onboards(settings: Settings, trusted: bool = False) -> None:
     if is_import_path(settings.method) and not trusted:
         return
     if not find_method(settings).onboards:
+        able = ", ".join(name for name, method in METHODS.items() if method.load().onboards)
         raise ConfigError(
-            f"This model was trained with method = {settings.method!r}, whose classifiers need training at each site, "
-            "so it cannot be published, onboarded or certified: give a model of another method, such as pfedgp."
+            f"A model of method = {settings.method!r} cannot be published, onboarded or certified: give one of a "
+            f"method that can ({able})."
         )
 
 

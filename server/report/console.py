@@ -36,14 +36,14 @@ class ConsoleReporter(Reporter):
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream
         self._report = CLASSIFICATION
-        self._rounds = 0
+        self._rounds = self._drawn = 0
         self._counters: Counter[str] = Counter()
         self._latest: deque[float] = deque(maxlen=_LATEST)  # seconds of rounds
 
     def start(self, settings: Settings, n_clients: int, path: Path, origin: Origin) -> None:
         """Print the effective settings as a small tree."""
         s, gp = settings, settings.gp
-        self._rounds, self._report = s.rounds, task_report(s.task)
+        self._rounds, self._report, self._drawn = s.rounds, task_report(s.task), s.evaluate_clients
         network = f"network {s.network}, {s.feature_dim} features"
         inference, how = self._report.inference(s)
         gaussian = {
@@ -137,12 +137,12 @@ class ConsoleReporter(Reporter):
 
     def _validation(self, record: Mapping[str, Any]) -> str:
         """The metrics of a round's validation; most rounds have none."""
-        shown = []
+        shown, drawn = [], 0 < self._drawn < record.get("evaluated_of", 0)
         for metric in self._report.metrics("validation"):
             value = record.get(f"validation_{metric.key}")
             line = metric.line or f"{metric.key} {{:>5}}"
             error = (record.get("standard_errors") or {}).get(metric.key)
-            spread = "" if value is None or error is None else f" +- {metric.text(error)}"
+            spread = f" +- {'n/a' if error is None else metric.text(error)}" if drawn or error is not None else ""
             shown.append(line.format("-" if value is None else metric.text(value) + spread))
         return "val " + "  ".join(shown)
 

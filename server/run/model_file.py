@@ -83,10 +83,15 @@ def load_model(path: Path) -> tuple[np.ndarray, dict[str, Any]]:
     Raises
     ------
     ArtefactError
-        There is no model.
+        There is no model, or the path is that of a file, such as a bundle.
     DamagedStateError
         It is damaged.
     """
+    if path.is_file():
+        raise ArtefactError(
+            f"{path} is a file: give the folder 'best' or 'final' of a run, or, if it is a bundle, give it to pfedgp "
+            "onboard or check-data, with --model and --key."
+        )
     file = path / MODEL_FILE
     try:
         tensors, header = read_tensors(file)

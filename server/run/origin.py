@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from pfedgp_core.config import Settings
 from pfedgp_core.words import counted
 
-__all__ = ["PUBLISHED", "UNKNOWN", "Origin"]
+__all__ = ["OF_SIMULATIONS", "PUBLISHED", "UNKNOWN", "Origin"]
 
 UNKNOWN = "unknown data, as no client took part"
+# Settings that say nothing about sites' own data.
+OF_SIMULATIONS = ("dataset", "data-root", "unseen-clients", "partition", "classes-per-client")
 PUBLISHED = {"data": "own data of each site", "repeat": "pfedgp run --publish MODEL"}
 
 

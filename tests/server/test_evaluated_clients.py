@@ -90,3 +90,15 @@ def test_where_all_are_asked_nothing_is_drawn_and_no_error_stated(tmp_path: Path
     run = federate(SOME.replace(evaluate_clients=CLIENTS), tmp_path / "run")
     assert [r["standard_errors"] for r in run.records] == [{}] * ROUNDS
     assert not [note for note in run.summary["notes"] if "evaluate-clients" in note]
+
+
+def test_one_client_gives_no_error_and_the_run_says_so(tmp_path: Path) -> None:
+    settings, out = SOME.replace(evaluate_clients=1), io.StringIO()
+    run = federate(settings, tmp_path / "run")
+    (note,) = [note for note in run.summary["notes"] if "evaluate-clients" in note]
+    assert note.startswith(f"validation numbers are of 1 of {CLIENTS} clients, drawn anew each time")
+    assert note.endswith("has a standard error of n/a, as one client says nothing of the others")
+    reporter = ConsoleReporter(out)
+    reporter.start(settings, CLIENTS, run.path, Origin())
+    reporter.round(run.records[0])
+    assert " % +- n/a" in out.getvalue()

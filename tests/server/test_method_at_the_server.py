@@ -205,7 +205,7 @@ def test_a_method_that_is_not_there_is_found_before_there_is_a_folder(tmp_path: 
 def test_a_run_s_model_that_gives_a_newcomer_no_classifier_is_not_published(tmp_path: Path) -> None:
     run, grid = federate(SMALL.replace(method="fedavg", rounds=1), tmp_path / "run"), FakeGrid(app, 2)
     config = {"publish": str(run.path / "best"), "out": str(tmp_path / "published")}
-    with pytest.raises(ConfigError, match="method = 'fedavg', whose classifiers need training at each site"):
+    with pytest.raises(ConfigError, match="method = 'fedavg' cannot be published, onboarded or certified"):
         serve(grid, Context(1, 1, {}, RecordDict(), dict(config)), grid.engine)
 
 
@@ -215,12 +215,12 @@ def test_the_end_of_a_run_says_that_sites_keep_no_classifier(tmp_path: Path, cap
     settings = OWN.replace(method="fedavg", personalise=True, min_clients=2, clients_per_round=2, rounds=1)
     run = start(OwnGrid(sites), settings, tmp_path / "run")
     assert not (run.path / "onboarded.json").exists()
-    assert "the sites keep no classifier: method fedavg trains at each site" in caplog.text
+    assert "the sites keep no classifier: models of method fedavg are not onboarded" in caplog.text
 
 
 def test_a_model_that_gives_a_newcomer_no_classifier_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"method = 'fedper', whose classifiers need training at each site, .*pfedgp"):
-        require_onboards(SMALL.replace(method="fedper"))
+    with pytest.raises(ConfigError, match=r"method = 'lda' cannot be .* certified: .* that can \(pfedgp\)"):
+        require_onboards(SMALL.replace(method="lda"))
 
 
 def test_a_status_says_whether_there_is_an_upload(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ def test_three_sites_of_three_kinds_learn_together(tmp_path: Path) -> None:
     assert meta["class_names"] == [f"d{i}" for i in range(8)]
     assert meta["input_shape"] == [1, 8, 8]
     assert meta["clients"] == ["ward-a", "ward-b", "ward-c"]
+    assert "dataset" not in meta["settings"]
 
 
 def test_tables_and_vectors_learn_together(tmp_path: Path) -> None:

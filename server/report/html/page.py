@@ -35,6 +35,7 @@ from server.report.wording import (
     telling,
     title,
 )
+from server.run.origin import OF_SIMULATIONS
 
 __all__ = ["MOST_DIAGRAMS", "page", "round_figures"]
 
@@ -45,7 +46,6 @@ _OWN_CLASSES = (
     "of the client's training data."
 )
 _ONLY_OWN_CLASSES = " Models predict among the classes of their client's training data, and among no others."
-_OF_SIMULATIONS = ("dataset", "data-root", "unseen-clients", "partition", "classes-per-client")
 _TEMPERATURES = ("temperature", "model_temperature")
 
 
@@ -94,7 +94,7 @@ def _lead(run: RunFiles) -> str:
 
 def _telling_settings(run: RunFiles) -> dict[str, Any]:
     """The settings that the run was made with: those of a simulated data set say nothing about sites' own data."""
-    return {key: value for key, value in run.settings.items() if not (run.own_data and key in _OF_SIMULATIONS)}
+    return {key: value for key, value in run.settings.items() if not (run.own_data and key in OF_SIMULATIONS)}
 
 
 def _notices(run: RunFiles) -> list[str]:

@@ -124,6 +124,7 @@ def test_mistakes_of_a_site_are_a_sentence(
         (("run/best",), "with --key"),
         (("run/best", "--key", "ours.pub"), "cannot sign"),
         (("run", "--key", "ours"), "no model in run"),
+        (("model.bundle", "--key", "ours"), "if it is a bundle, give it to pfedgp onboard or check-data"),
         (("run/best", "--new-key", "x"), "nothing else"),
     ],
 )
@@ -155,3 +156,24 @@ def test_a_site_from_an_address(
     argv = ("onboard", "--data", "data.npz", "--out", "site", "--key", "ours.pub", "--model")
     assert "cannot be had (File not found)" in refused(capsys, *argv, f"{address}/none.bundle")
     assert onboard("--key", "ours.pub", "--model", f"{address}/model.bundle") == 0
+
+
+def test_data_are_compared_with_the_model_of_a_bundle(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-data", "data.npz", "--model", "run/best"]) == 0
+    of_folder = capsys.readouterr().out
+    assert main(["check-data", "data.npz", "--model", "model.bundle", "--key", "ours.pub"]) == 0
+    assert capsys.readouterr().out == of_folder
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--model", "model.bundle"), "model.bundle is a bundle: give the public key of the one who signed it"),
+        (("--key", "ours.pub"), "give its file or address with --model"),
+        (("--model", "model.bundle", "--key", "theirs.pub"), "model.bundle"),
+    ],
+)
+def test_a_bundle_without_its_key_is_compared_with_nothing(
+    options: tuple[str, ...], words: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert words in refused(capsys, "check-data", "data.npz", *options)
