@@ -152,6 +152,11 @@ def _ids(given: Any, count: int) -> tuple[str, ...]:
     if given is None:
         return tuple(str(i + 1) for i in range(count))
     good = isinstance(given, list) and len(given) == count
-    if not good or not all(isinstance(one, str) and len(one) <= LONGEST_ID for one in given):
+    if not good or not all(isinstance(one, str) and len(one) <= LONGEST_ID and _is_text(one) for one in given):
         raise DataError(f"The list 'ids' is not a text for each of the {count} samples: correct it or leave it out.")
     return tuple(given)
+
+
+def _is_text(one: str) -> bool:
+    """Whether it can be written: JSON may hold half of a surrogate pair."""
+    return not any("\ud800" <= character <= "\udfff" for character in one)

@@ -42,6 +42,7 @@ class PoolGrid(Grid):
             )
             for i in range(nodes)
         }
+        self._claims = {node: threading.Lock() for node in self._contexts}  # a client answers one message at a time
         self._waiting: SimpleQueue[Message | None] = SimpleQueue()
         self._replies: dict[str, tuple[float, Message]] = {}  # id of a request -> until when it lives, the reply
         self._arrived, self._lock = threading.Event(), threading.Lock()
@@ -140,7 +141,8 @@ class PoolGrid(Grid):
         try:
             if node not in self._contexts:
                 return Message(Error(ErrorCode.NODE_UNAVAILABLE, "no such node"), reply_to=message)
-            reply, self._contexts[node] = self._backend.process_message(message, self._contexts[node])
+            with self._claims[node]:
+                reply, self._contexts[node] = self._backend.process_message(message, self._contexts[node])
         except PoolEndedError:
             return None
         except WorkerEndedError:

@@ -108,6 +108,7 @@ BAD: list[tuple[str, bytes, int, str]] = [
     ("application/json", b'{"inputs": []}', 400, "at least one sample"),
     ("application/json", b'{"inputs": [[1, 2, 3]], "more": 1}', 400, "the key 'more'"),
     ("application/json", b'{"inputs": [[1, 2, 3]], "ids": [1]}', 400, "a text for each of the 1 samples"),
+    ("application/json", b'{"inputs": [[1, 2, 3]], "ids": ["\\ud800"]}', 400, "not a text for each of the 1 samples"),
     ("application/json", b"", 400, "cannot be read as JSON"),
     ("text/csv", b"", 400, "no column beside the label"),
     ("text/csv", b"age,weight,=risk\n1,2,x\n", 400, "Something else than numbers"),

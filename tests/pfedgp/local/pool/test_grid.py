@@ -69,6 +69,23 @@ def test_every_node_has_its_own_context() -> None:
     assert grid.run.run_id == 7
 
 
+class Slow(Echo):
+    """Makes the client's next state some time after it has read the former one, as a worker process does."""
+
+    def process_message(self, message: Message, context: Context) -> tuple[Message, Context]:
+        before = context.state.metric_records.get("seen", {"n": 0})["n"]
+        time.sleep(0.05)
+        seen = RecordDict({"seen": MetricRecord({"n": before + 1})})  # type: ignore[operator]
+        return Message(seen, reply_to=message), Context(7, context.node_id, context.node_config, seen, {})
+
+
+def test_two_messages_to_one_client_are_answered_one_after_the_other() -> None:
+    grid = started(Slow(workers=2))
+    (node, *_) = grid.get_node_ids()
+    replies = [*exchange(grid, [request(node=node) for _ in range(4)], 60.0, window=4)]
+    assert sorted(int(reply.content.metric_records["seen"]["n"]) for reply in replies) == [1, 2, 3, 4]  # type: ignore[arg-type]
+
+
 def test_partitions_are_in_the_order_of_the_nodes() -> None:
     backend = Echo(workers=1)
     grid = started(backend)
