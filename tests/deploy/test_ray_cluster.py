@@ -17,6 +17,7 @@ from tests.federation_run import SMALL, Run, federate
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow
+WORKERS = range(10002, 20000)  # Ray's own choice for the ports of workers, which it refuses for anything else
 METHOD = SMALL.replace(method="fedper", rounds=4)
 QUICK = {"train-chains": 6, "predict-chains": 6, "sweeps": 3, "quadrature": 16}
 
@@ -53,7 +54,7 @@ def simulate(address: str, out: Path) -> "subprocess.CompletedProcess[str]":
 
 
 def test_two_nodes_give_the_same_bits_as_one_process(tmp_path: Path) -> None:
-    (port,) = free_ports(1)
+    port = next(port for port in free_ports(100) if port not in WORKERS)
     address = f"127.0.0.1:{port}"
     with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as folder, ExitStack() as stack:
         head = ("--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={folder}")
