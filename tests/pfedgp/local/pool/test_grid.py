@@ -174,6 +174,8 @@ def test_a_back_end_that_does_not_start_ends_the_run() -> None:
 
 @pytest.mark.parametrize("ends", [PoolEndedError(), None])
 def test_its_threads_end(ends: Exception | None) -> None:
+    # A grid of a former test may still be about to start its threads.
+    wait_for(lambda: all(thread.name != "pool-start" for thread in threading.enumerate()), 60, "former grids")
     before = set(threading.enumerate())
     backend = Echo()
     backend.raises = ends
