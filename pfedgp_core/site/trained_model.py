@@ -114,7 +114,7 @@ class TrainedModel:
                 f"The model does not say what it is for ({type(error).__name__}: {cut(error, 100)} in meta.json): give "
                 "the folder 'best' or 'final' of a run of this version."
             ) from error
-        if fault := class_names_fault(names) or columns_fault(columns, shape[0]):
+        if fault := class_names_fault(names) or columns_fault(columns, shape[0] if shape else None):
             raise ArtefactError(f"The model has {fault}: give the folder 'best' or 'final' of a run of this version.")
         mean, std = moments or _of_data_set(settings, shape)
         finite = np.isfinite(mean).all() and np.isfinite(std).all() and (std > 0).all()
