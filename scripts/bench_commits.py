@@ -87,6 +87,9 @@ def report(pairs: list[list[Measured]], measures: tuple[str, ...], limit: float)
                 *(["  TOO SLOW"] if slow else []),
                 sep="",
             )
+        if CONTROL in measures:
+            of_epoch = [median(pair[side][case]["ratio"] for pair in pairs) for side in (0, 1)]
+            print(f"  update over its epoch: before {of_epoch[0]:.3f}, after {of_epoch[1]:.3f}")
     return good
 
 
