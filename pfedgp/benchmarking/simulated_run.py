@@ -12,6 +12,7 @@ import time
 import warnings
 from pathlib import Path
 
+from pfedgp.benchmarking.plain_pfl import PFL, run_plain_pfl
 from pfedgp.local.ray_start import RayStart
 from pfedgp.local.resources import ENGINES, Resources
 from pfedgp.local.simulation import run_simulation
@@ -22,7 +23,7 @@ from pfedgp_core.files.json_file import parse_json
 __all__ = ["FLOWER", "KINDS"]
 
 FLOWER = "flower"
-KINDS = (*ENGINES, FLOWER)
+KINDS = (*ENGINES, FLOWER, PFL)
 LOOK = 0.01  # seconds
 
 
@@ -55,6 +56,9 @@ class _Rounds:
 def main(kind: str, folder: str, workers: str, settings_json: str) -> None:
     """Run it."""
     settings, rounds = Settings.from_run_config(parse_json(settings_json)), _Rounds(Path(folder))
+    if kind == PFL:
+        run_plain_pfl(settings, rounds.note)
+        return
     if kind == FLOWER:
         from pfedgp.benchmarking.plain_flower import run_plain_flower
 

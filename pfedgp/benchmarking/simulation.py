@@ -36,7 +36,8 @@ class SimulatedCase:
     Attributes
     ----------
     kind : str
-        One of `KINDS`: an engine of ``pfedgp simulate``, or Flower's own FedAvg on Flower's own engine.
+        One of `KINDS`: an engine of ``pfedgp simulate``, Flower's own FedAvg on Flower's own engine, or FedAvg of
+        pfl-research, whose one process takes no notice of `workers`.
     clients : int
     rounds : int
         That are measured.

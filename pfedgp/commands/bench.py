@@ -50,7 +50,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--clients", nargs="+", type=int, metavar="N", help="with so many clients each (default: 20 to 5000)"
     )
     simulated.add_argument(
-        "--engines", nargs="+", metavar="NAME", help="only these: pool, ray, and flower, which is Flower's own FedAvg"
+        "--engines",
+        nargs="+",
+        metavar="NAME",
+        help="only these: pool, ray, flower (Flower's own FedAvg) and, where installed, pfl (that of pfl-research)",
     )
     simulated.add_argument("--workers", type=int, metavar="N", help="processes that train clients (default: 2)")
 
@@ -149,10 +152,13 @@ def _simulations(args: argparse.Namespace) -> int:
     _check_json(args.json)
     from pfedgp.benchmarking import report, simulation, simulation_report
     from pfedgp.benchmarking.machine import describe_machine, load
+    from pfedgp.benchmarking.plain_pfl import PFL, pfl_installed
     from pfedgp.benchmarking.simulated_images import write_images
     from pfedgp_core.data.simulated import simulated_partition
 
-    engines = args.engines or list(simulation.KINDS)
+    engines = args.engines or [kind for kind in simulation.KINDS if kind != PFL or pfl_installed()]
+    if PFL in engines and not pfl_installed():
+        raise ConfigError("--engines pfl needs pfl-research: pip install pfl, or leave it out.")
     if unknown := set(engines) - set(simulation.KINDS):
         raise ConfigError(f"--engines {min(unknown)!r} is not known; choose among: {', '.join(simulation.KINDS)}.")
     sizes = args.clients or list(simulation.CLIENTS)
