@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 
 from flwr.serverapp import Grid
 
-from pfedgp_core.names import alike, escaped
+from pfedgp_core.names import alike, escaped, look
 from server.clients.record import Client
 
 __all__ = ["KeyNames"]
@@ -19,6 +19,7 @@ class KeyNames:
 
     def __init__(self) -> None:
         self._names: dict[int, str] = {}  # by node id
+        self._looks: dict[tuple[int, str], set[str]] = {}  # how a name looks -> names of clients, also former ones
 
     def look_up(self, grid: Grid, nodes: Collection[int]) -> bool:
         """Ask the grid where some of these nodes are new; returns whether it has told of new ones."""
@@ -64,15 +65,22 @@ class KeyNames:
             )
         return ""
 
+    def joined(self, name: str) -> None:
+        """Note the name of a client of the run, so that `twin` finds it among thousands."""
+        for entry in enumerate(look(name)):
+            self._looks.setdefault(entry, set()).add(name)
+
     def twin(self, name: str, node: int, clients: Mapping[str, Client]) -> str:
         """Say which client of the run a node's name could be taken for; empty where there is none.
 
-        A node whose key has that name is who it says it is, and the other one is not.
+        A node whose key has that name is who it says it is, and the other one is not. Only clients that have `joined`
+        are found.
         """
-        if self.of(node) == name:
-            clients = {other: client for other, client in clients.items() if client.key == other}
-        for other, client in clients.items():
-            if other != name and client.node_id != node and alike(name, other):
+        own = self.of(node) == name
+        candidates = set[str]().union(*(self._looks.get(entry, ()) for entry in enumerate(look(name))))
+        for other in sorted(candidates - {name}):
+            client = clients.get(other)
+            if client and client.node_id != node and (not own or client.key == other):
                 return (
                     f"A client calls itself {named(name)}, which looks like {named(other)}, another client's name: "
                     "give it another client-name."

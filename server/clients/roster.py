@@ -75,6 +75,7 @@ class Roster:
         self.connected: set[int] = set()
         self._greetings = Greetings(window)
         self._keys, self._kept = KeyNames(), KeptClients()
+        self._called: dict[int, str] = {}  # node id -> what its client was last called
         self.awaited: set[str] = set()
         self.started = False
 
@@ -166,6 +167,8 @@ class Roster:
         sites that the next `wait` gives some time to come back; of a simulation it waits for all.
         """
         self.clients = {c.name: Client(NOWHERE, c.hello, list(c.trained_in), c.key) for c in clients}
+        for name in self.clients:
+            self._keys.joined(name)
         self._spec, self.started, self.awaited = spec, True, set(awaited if self.own_data else self.clients)
 
     def to_state(self) -> dict[str, Any]:
@@ -266,10 +269,12 @@ class Roster:
     def _welcome(self, node: int, hello: Hello) -> None:
         self._greetings.accept(node)
         known, key = self.clients.get(hello.name), self._keys.of(node)
-        for other in self.clients.values():
-            if other.node_id == node and other is not known:  # one node is one client, whatever it was called before
-                logger.warning("%s now calls itself %s", other.name, hello.name)
-                other.node_id = NOWHERE
+        self._keys.joined(hello.name)
+        other = self.clients.get(self._called.get(node, ""))
+        if other and other.node_id == node and other is not known:  # one node is one client, whatever it was called
+            logger.warning("%s now calls itself %s", other.name, hello.name)
+            other.node_id = NOWHERE
+        self._called[node] = hello.name
         if self.started and self._spec and (doubt := off_scale(hello, self._spec)):
             logger.warning("%s", doubt)
         if known is None:

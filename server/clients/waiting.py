@@ -55,7 +55,10 @@ def wait_for_clients(roster: "Roster", grid: Grid) -> None:
     settings, start = roster.settings, time.monotonic()
     poll, next_log, said, unusable_since = Poll(), start + WAITING_LOG_INTERVAL / 5, "", None
     while True:
+        before = len(roster.clients)
         roster.refresh(grid)
+        if len(roster.clients) > before:
+            poll.news()
         now = time.monotonic()
         needed = _needed(roster, now - start)
         if len(roster.online()) >= needed and _awaited_are_here(roster, now - start):

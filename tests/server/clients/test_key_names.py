@@ -1,11 +1,15 @@
 """Whose name a site uses: that of its own key, another one, or one that belongs to another site."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from client import own_site as own_site_module
 from pfedgp_core.config import Settings
+from pfedgp_core.wire.hello import Hello
+from server.clients.key_names import KeyNames
+from server.clients.record import Client
 from server.clients.roster import Roster
 from server.clients.waiting import wait_for_clients
 from tests.own_sites import OwnGrid, archive, rows_of
@@ -68,6 +72,27 @@ def test_a_site_cannot_take_the_name_of_another_sites_key(
     grid.names[thief] = "b"
     roster.refresh(grid)
     assert known(roster) == {"a": "a", "b": "b"}
+
+
+class NotWalked(dict[str, Client]):
+    """Clients that may be looked up by name, and not one after the other: there may be thousands."""
+
+    def __iter__(self) -> Iterator[str]:
+        raise AssertionError("walked over all clients")
+
+    keys = values = items = __iter__  # type: ignore[assignment]
+
+
+def test_a_name_is_compared_with_those_alone_that_look_like_it() -> None:
+    hello = Hello("x", (0, 1), ("a", "b"), 2, 0, 0, (2,), "", {})
+    names = KeyNames()
+    clients = NotWalked({f"client-{i:04d}": Client(i, hello) for i in range(1, 1001)})
+    for i in range(1, 1001):
+        names.joined(f"client-{i:04d}")
+    assert names.twin("client-0500", 500, clients) == ""
+    assert names.twin("client-1001", 1001, clients) == ""
+    assert "looks like 'client-0010'" in names.twin("client-O01O", 1001, clients)
+    assert names.twin("Client-0007", 7, clients) == ""  # the same node under another name
 
 
 def test_the_owner_of_a_name_gets_it_back(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
