@@ -106,6 +106,11 @@ VERBS = {
         "measure what an update, or with --deploy a deployed round, costs on this machine",
         "pfedgp bench --variant full --classes 2 --n 400 800 --json bench.json",
     ),
+    "experiment": Verb(
+        "pfedgp.commands.experiment",
+        "run a table of the paper, or one of ours, and write it with the paper's numbers",
+        "pfedgp experiment table1_cifar10 --data-root cifar10.npz --columns c500 --budget 0.2",
+    ),
     "onboard": Verb(
         "pfedgp.commands.onboard",
         "give a site its personal classifier from its own data and a trained model, without training",

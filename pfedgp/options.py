@@ -21,6 +21,7 @@ __all__ = [
     "check_simulation",
     "collect_settings",
     "column_key",
+    "read_count",
     "read_resources",
     "read_whole",
     "run_folder",
@@ -205,10 +206,10 @@ def read_resources(args: argparse.Namespace) -> Resources:
         A number that is none, or whatever `Resources` refuses.
     """
     given = {name: getattr(args, name) for name in ("engine", "cluster") if getattr(args, name) is not None}
-    return Resources(_count("--workers", args.workers, 1), _count("--gpus", args.gpus, 0) or 0, **given)
+    return Resources(read_count("--workers", args.workers, 1), read_count("--gpus", args.gpus, 0) or 0, **given)
 
 
-def _count(option: str, text: str | None, low: int) -> int | None:
+def read_count(option: str, text: str | None, low: int) -> int | None:
     """The whole number that an option gives; ConfigError where it is none."""
     if text is None:
         return None

@@ -1,0 +1,128 @@
+"""Tests the model of a run once more with other settings of prediction, as a run of its own folder.
+
+As a program, ``python -m pfedgp.experiments.retest RUN SETTINGS OUT``: OUT gets ``config.toml``, an empty
+``metrics.jsonl`` and a ``summary.json`` as a run has them.
+"""
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from pfedgp_core.config import Settings
+from pfedgp_core.data.simulated import simulated_client
+from pfedgp_core.errors import ArtefactError, PFedGPError
+from pfedgp_core.files.json_file import read_object
+from pfedgp_core.files.state import kept
+from pfedgp_core.files.whole import explained, write_whole
+from pfedgp_core.methods.make import make_method
+from pfedgp_core.metrics.task_report import task_report
+from pfedgp_core.model.shared import SharedState
+from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.registry import VARIANTS
+from server.run.json_text import to_json
+from server.run.model_file import load_model
+from server.run.settings import dump_settings, read_kept_settings, read_settings_file
+
+__all__ = ["retested", "with_fewer_inducing"]
+
+
+def with_fewer_inducing(
+    vector: np.ndarray, trained: Settings, tested: Settings, input_shape: tuple[int, ...], class_count: int
+) -> np.ndarray:
+    """A model that keeps the first inducing inputs of each class.
+
+    Parameters
+    ----------
+    vector : float32 [P]
+    trained, tested : Settings
+        Those that it was trained with, and those that say how many are kept.
+    input_shape : tuple
+    class_count : int
+
+    Raises
+    ------
+    ArtefactError
+        It has fewer than are asked for.
+    """
+    few, many = tested.inducing_per_class, trained.inducing_per_class
+    if few > many:
+        raise ArtefactError(f"inducing-per-class = {few} at the test is more than the {many} of the trained model.")
+    if few == many or not VARIANTS[trained.variant].needs_inducing:
+        return vector
+    state = SharedState.initial(trained, input_shape, class_count)
+    state.load_vector(vector)
+    assert state.inducing is not None
+    state.inducing = nn.Parameter(state.inducing.detach()[:, :few].clone())
+    return state.to_vector()
+
+
+def retested(run: Path, tested: Settings) -> dict[str, Any]:
+    """Test the best model of a completed run on all of its clients; return a summary as that of a run.
+
+    Parameters
+    ----------
+    run : Path
+        Whose clients keep nothing of their own.
+    tested : Settings
+        Those of the run, but for prediction.
+
+    Raises
+    ------
+    ArtefactError
+        There is no model.
+    """
+    began, spent = time.perf_counter(), time.process_time()
+    vector, meta = load_model(run / "best")
+    trained = Settings.from_run_config(read_kept_settings(run / "config.toml"))
+    clients = [simulated_client(tested, 0)]
+    shape, classes = tuple(clients[0].train.inputs.shape[1:]), len(clients[0].class_names)
+    vector = with_fewer_inducing(vector, trained, tested, shape, classes)
+    method, report = make_method(tested, shape, classes), task_report(tested.task)
+    pooled, own = report.sums(), report.sums()
+    for i in range(tested.participants):
+        data = simulated_client(tested, i)
+        stream = Stream(tested.seed, "evaluate", "test", meta["round"], data.name)
+        result = method.evaluate(vector, None, data, "test", stream)
+        pooled += result.sums
+        own += result.own or result.sums
+    with kept(run):
+        former = read_object(run / "summary.json")
+    return {
+        "status": "completed",
+        **report.summarise(pooled),
+        **report.own(own),
+        "test_samples": pooled.n,
+        "rounds": former["rounds"],
+        "best_round": meta["round"],
+        report.score_key: former.get(report.score_key),
+        "partition_hash": former.get("partition_hash"),
+        **{key: former[key] for key in ("gradients", "bytes_sent", "bytes_received")},
+        "cpu_seconds": former["cpu_seconds"] + time.process_time() - spent,
+        "seconds": former["seconds"] + time.perf_counter() - began,
+    }
+
+
+def main(run: str, settings_file: str, out: str) -> int:
+    """Test it and write the folder."""
+    torch.set_num_threads(1)
+    try:
+        settings = Settings.from_run_config(read_settings_file(Path(settings_file)))
+        summary = retested(Path(run), settings)
+        with explained(Path(out)):
+            Path(out).mkdir(parents=True, exist_ok=True)
+        write_whole(Path(out) / "metrics.jsonl", "")
+        write_whole(Path(out) / "summary.json", to_json(summary, "summary", indent=2) + "\n")
+        write_whole(Path(out) / "config.toml", dump_settings(settings))
+    except PFedGPError as error:
+        print(f"pfedgp: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
