@@ -82,7 +82,8 @@ class Entry:
     @property
     def own(self) -> Estimate | None:
         """The same over each client's own classes alone."""
-        return self.metric_of(f"own_{self.metric}", self.scale)
+        group, dot, key = self.metric.rpartition(".")
+        return self.metric_of(f"{group}{dot}own_{key}", self.scale)
 
     def cost(self, key: str) -> float | None:
         """The mean of a cost over seeds: ``gradients``, ``bytes`` both ways, ``cpu_seconds``, ``seconds``."""

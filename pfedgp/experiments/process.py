@@ -15,6 +15,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.errors import PFedGPError, UnreadableFileError
 from pfedgp_core.files.json_file import read_object
 from pfedgp_core.files.whole import explained, write_whole
+from server.run.claim import is_claimed
 from server.run.resume import has_config
 from server.run.settings import dump_settings, read_settings_file
 
@@ -24,6 +25,7 @@ _THREADS = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_TH
 _SAID = re.compile(r"^pfedgp: (.+)$", re.MULTILINE)
 _LAST = 64 * 1024  # bytes of a log in which the reason of a failure is looked for
 KILL_AFTER = 8.0  # seconds
+FORMER = 90.0  # seconds
 
 
 class CellProcess:
@@ -48,6 +50,7 @@ class CellProcess:
             self._start()
 
     def _start(self) -> None:
+        self._wait_for_former()
         config = self._log.with_suffix(".toml")
         write_whole(config, dump_settings(self.cell.settings))
         goes_on = self._can_go_on() and not self.cell.of
@@ -66,6 +69,12 @@ class CellProcess:
             command = ["pfedgp", "simulate", "--config", str(config), "--out", str(self.run), "--workers", "1", *gpus]
         with explained(self._log), self._log.open("wb") as log:
             self._process = start_child([sys.executable, "-P", "-m", *command], environment, log)
+
+    def _wait_for_former(self) -> None:
+        """Wait for the process of a call that was killed: it is about to end, and has the folder until then."""
+        until = time.monotonic() + FORMER
+        while is_claimed(self.run) and time.monotonic() < until:
+            time.sleep(0.1)
 
     def _can_go_on(self) -> bool:
         """Whether there is a run of exactly this cell."""

@@ -33,7 +33,8 @@ def completed_result(cell: Cell, run: Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``metrics`` holds all numbers of ``summary.json`` that measure the final test, ``curve`` a record for each
+        ``metrics`` holds all numbers of ``summary.json`` that measure the final test, those of inner tables under dotted
+        keys, and ``curve`` a record for each
         evaluation on validation data with the costs up to it.
 
     Raises
@@ -45,7 +46,7 @@ def completed_result(cell: Cell, run: Path) -> dict[str, Any]:
         summary = read_object(run / "summary.json")
         lines = read_text(run / "metrics.jsonl").splitlines()
     report = task_report(cell.settings.task)
-    measured = {k: v for k, v in summary.items() if type(v) in (int, float) and k not in (*_NO_METRICS, *_COSTS)}
+    measured = {k: v for k, v in _numbers(summary).items() if k not in (*_NO_METRICS, *_COSTS)}
     return _head(cell, COMPLETED) | {
         "metrics": measured,
         "validation": summary.get(report.score_key),
@@ -76,6 +77,17 @@ def _head(cell: Cell, status: str) -> dict[str, Any]:
         "pfedgp": __version__,
         "machine": machine(),
     }
+
+
+def _numbers(table: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
+    """All numbers of a table and its inner tables."""
+    found: dict[str, float] = {}
+    for key, value in table.items():
+        if isinstance(value, Mapping) and key not in ("run", "failures", "clipped", "missing_clients"):
+            found |= _numbers(value, f"{prefix}{key}.")
+        elif type(value) in (int, float):
+            found[prefix + key] = value
+    return found
 
 
 def _curve(records: list[dict[str, Any]], keys: tuple[str, ...]) -> list[dict[str, Any]]:

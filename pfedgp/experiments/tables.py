@@ -37,7 +37,7 @@ def _column(experiment: Experiment, found: Found, column: str) -> list[str]:
     digits, reported = (1 if experiment.percent else 3), any(entry.paper for entry in rows)
     unit = f"{experiment.metric.replace('_', ' ')}{', %' if experiment.percent else ''}"
     titles = ["method", *(["paper"] if reported else []), f"ours: {unit}", *(["difference"] if reported else [])]
-    titles += ["own classes", "ECE", "NLL", "gradients", "sent and received", "CPU s", "of seeds"]
+    titles += ["own classes", "ECE", "NLL", "gradients", "sent and received", "CPU s", "seeds"]
     lines = [f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
     for entry in rows:
         paper = entry.paper
