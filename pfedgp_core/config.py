@@ -82,6 +82,7 @@ class Settings:
         high=10_000_000,
     )
     personal_data: bool = setting(True, "ip-data: use the client's own data at prediction, not inducing inputs alone")
+    class_balancing: bool = setting(True, "ip-data: correct node probabilities to the client's own class counts")
     classes: str = setting(
         "own", "classes of a client's tree: those of its data, or all of the federation", choices=("own", "all")
     )

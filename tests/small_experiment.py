@@ -15,7 +15,7 @@ place = "Table 9"
 seeds = [0, 1]
 
 [settings]
-clients = 4
+clients = 5
 rounds = 2
 clients-per-round = 2
 evaluate-every = 2
@@ -30,7 +30,7 @@ settings = { classes-per-client = 2 }
 
 [columns.five]
 title = "5 classes"
-settings = { classes-per-client = 5 }
+settings = { clients = 4, classes-per-client = 5 }
 
 [rows.full]
 title = "pFedGP"

@@ -33,9 +33,8 @@ def completed_result(cell: Cell, run: Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``metrics`` holds all numbers of ``summary.json`` that measure the final test, those of inner tables under dotted
-        keys, and ``curve`` a record for each
-        evaluation on validation data with the costs up to it.
+        ``metrics`` holds all numbers of ``summary.json`` that measure the final test, those of inner tables under
+        dotted keys, and ``curve`` a record for each evaluation on validation data with the costs up to it.
 
     Raises
     ------

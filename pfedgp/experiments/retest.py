@@ -83,7 +83,8 @@ def retested(run: Path, tested: Settings) -> dict[str, Any]:
     shape, classes = tuple(clients[0].train.inputs.shape[1:]), len(clients[0].class_names)
     vector = with_fewer_inducing(vector, trained, tested, shape, classes)
     method, report = make_method(tested, shape, classes), task_report(tested.task)
-    pooled, own = report.sums(), report.sums()
+    pooled: Any = report.sums()
+    own: Any = report.sums()
     for i in range(tested.participants):
         data = simulated_client(tested, i)
         stream = Stream(tested.seed, "evaluate", "test", meta["round"], data.name)

@@ -25,7 +25,7 @@ class IPData(InducingVariant):
         if not len(left) + len(right):
             return None
         gp, on_left = self._inducing_gp(node, points, stream, counters)
-        ratio = log_class_ratio(len(left), len(right), on_left, len(gp.inputs) - on_left)
+        ratio = self._ratio((len(left), len(right)), (on_left, len(gp.inputs) - on_left))
         targets = points.features.index_select(0, torch.cat([left, right]))
         return NodeProblem(NodeGP(gp, ratio), targets, side_labels(len(left), len(right), targets))
 
@@ -41,7 +41,11 @@ class IPData(InducingVariant):
         left, right = map(len, parts)
         inputs = torch.cat(parts)
         gp = self.full_gp(inputs, side_labels(left, right, inputs), counters)
-        return NodeGP(gp, log_class_ratio(counts[0], counts[1], left, right))
+        return NodeGP(gp, self._ratio((counts[0], counts[1]), (left, right)))
+
+    def _ratio(self, own: tuple[int, int], seen: tuple[int, int]) -> tuple[float, float] | None:
+        """The class-ratio correction of a node with so many points on its sides; None without class balancing."""
+        return log_class_ratio(*own, *seen) if self.settings.class_balancing else None
 
     def _inducing_gp(
         self, node: Sides, points: ClientPoints, stream: Stream, counters: Counter[str]

@@ -132,6 +132,20 @@ def test_without_personal_data_only_inducing_inputs_are_used():
     assert kept == {True: 60, False: 20}
 
 
+def test_class_balancing_moves_probabilities_towards_the_classes_that_the_client_has_most_of():
+    features, labels = data(n=40, k=2)
+    rows = torch.cat([torch.nonzero(labels == 0)[:, 0], torch.nonzero(labels == 1)[:4, 0]])
+    inducing = torch.stack([features[labels == c][:10] for c in range(2)])
+    rare, losses = {}, {}
+    for balanced in (True, False):
+        settings = Settings(variant="ip-data", personal_data=False, class_balancing=balanced)
+        classifier = PersonalClassifier(settings, Stream(0), inducing).fit(features[rows], labels[rows])
+        rare[balanced] = classifier.predict_proba(features)[:, 1].mean()
+        losses[balanced] = float(loss_of(*data(), torch.stack([features[:10]] * 3), settings))
+    assert rare[True] < rare[False]
+    assert losses[True] != losses[False]
+
+
 @pytest.mark.parametrize(
     "combination",
     [

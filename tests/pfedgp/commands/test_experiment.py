@@ -90,22 +90,23 @@ def test_ctrl_c_loses_no_round_and_a_second_process_is_refused(
 
 @pytest.mark.slow
 def test_a_killed_experiment_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    process = started(tmp_path, "--rows", "full", "--budget", "0.1")
+    process = started(tmp_path, "--rows", "full", "--budget", "0.05")
     os.kill(process.pid, signal.SIGKILL)
     process.communicate(timeout=60)
-    assert call(tmp_path, LONG, "--columns", "two", "--rows", "full", "--budget", "0.1") == 0
+    assert call(tmp_path, LONG, "--columns", "two", "--rows", "full", "--budget", "0.05") == 0
     first = results(tmp_path / "out")["full.two.seed-0"]
     log = (tmp_path / "out" / "logs" / "full.two.seed-0.log").read_text()
     assert "round 1/" not in log.lower()
     other = tmp_path / "whole"
     other.mkdir()
-    assert call(other, LONG, "--columns", "two", "--rows", "full", "--budget", "0.1") == 0
+    assert call(other, LONG, "--columns", "two", "--rows", "full", "--budget", "0.05") == 0
+    assert "going on after round" in log
     whole = results(other / "out")["full.two.seed-0"]
     assert first["metrics"] == whole["metrics"]
 
 
 def test_a_missing_data_root_is_told_before_anything_starts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = TINY.replace("clients = 4", 'clients = 4\ndataset = "cifar10"', 1)
+    text = TINY.replace("clients = 5", 'clients = 5\ndataset = "cifar10"', 1)
     assert call(tmp_path, text, "--data-root", str(tmp_path / "none")) == 2
     assert "--data-root PATH" in capsys.readouterr().err
     assert not (tmp_path / "out" / "runs").exists()

@@ -27,7 +27,7 @@ def test_a_budget_scales_rounds_and_evaluations(tmp_path: Path, budget: float, r
     text = TEXT.replace("rounds = 2", "rounds = 100").replace("evaluate-every = 2", "evaluate-every = 10")
     experiment = small_experiment(tmp_path, text)
     cell = select(experiment, budget=budget).cells(experiment)[0]
-    assert (cell.settings.rounds, cell.settings.evaluate_every, cell.settings.clients) == (rounds, every, 4)
+    assert (cell.settings.rounds, cell.settings.evaluate_every, cell.settings.clients) == (rounds, every, 5)
 
 
 def test_a_budget_scales_seeds_where_the_experiment_says_so(tmp_path: Path) -> None:

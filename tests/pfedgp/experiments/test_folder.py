@@ -32,7 +32,7 @@ def test_rows_columns_seeds_and_the_papers_numbers_may_change(tmp_path: Path) ->
     ("old", "new", "expected"),
     [
         ("rounds = 3", "rounds = 4", "rounds of fedavg.five = 3, and this call has 4"),
-        ("classes-per-client = 5", "classes-per-client = 4", "classes-per-client of"),
+        ("classes-per-client = 5", "classes-per-client = 10", "classes-per-client of"),
     ],
 )
 def test_another_setting_is_named(tmp_path: Path, old: str, new: str, expected: str) -> None:
