@@ -78,6 +78,7 @@ class Roster:
         self._called: dict[int, str] = {}  # node id -> what its client was last called
         self.awaited: set[str] = set()
         self.started = False
+        self._own: tuple[int, bool] | None = None  # clients that were counted, and whether most have data of their own
 
     @property
     def reference(self) -> Hello:
@@ -87,8 +88,10 @@ class Roster:
     @property
     def own_data(self) -> bool:
         """Whether the clients, or at least half of them, have data of their own, and are no simulation."""
-        own = sum(client.hello.own_data for client in self.clients.values())
-        return own > 0 and 2 * own >= len(self.clients)
+        if self._own is None or self._own[0] != len(self.clients):
+            own = sum(client.hello.own_data for client in self.clients.values())
+            self._own = len(self.clients), own > 0 and 2 * own >= len(self.clients)
+        return self._own[1]
 
     @property
     def spec(self) -> DataSpec:
@@ -166,7 +169,7 @@ class Roster:
         The clients' node ids have no meaning any more; they join when they answer a greeting. `awaited` are names of
         sites that the next `wait` gives some time to come back; of a simulation it waits for all.
         """
-        self.clients = {c.name: Client(NOWHERE, c.hello, list(c.trained_in), c.key) for c in clients}
+        self.clients, self._own = {c.name: Client(NOWHERE, c.hello, list(c.trained_in), c.key) for c in clients}, None
         for name in self.clients:
             self._keys.joined(name)
         self._spec, self.started, self.awaited = spec, True, set(awaited if self.own_data else self.clients)
@@ -268,6 +271,7 @@ class Roster:
 
     def _welcome(self, node: int, hello: Hello) -> None:
         self._greetings.accept(node)
+        self._own = None
         known, key = self.clients.get(hello.name), self._keys.of(node)
         self._keys.joined(hello.name)
         other = self.clients.get(self._called.get(node, ""))
