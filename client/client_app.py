@@ -15,6 +15,7 @@ from client.site import Site, greeting, load_site
 from client.state import ClientStates, client_states
 from pfedgp_core.devices import explain_memory
 from pfedgp_core.errors import DataError
+from pfedgp_core.freed_memory import keep_freed_memory
 from pfedgp_core.learning.privacy import private_update
 from pfedgp_core.learning.timing import cpu_time
 from pfedgp_core.methods.base import Method
@@ -25,6 +26,7 @@ from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 
 # One thread per client: simulated clients share the cores, and no float sum may depend on how many there are.
 torch.set_num_threads(1)
+keep_freed_memory()
 
 app = ClientApp()
 

@@ -82,7 +82,9 @@ def main(args: argparse.Namespace) -> int:
 
     torch.set_num_threads(1)
     from pfedgp_core.devices import choose_device
+    from pfedgp_core.freed_memory import keep_freed_memory
 
+    keep_freed_memory()  # as a client does
     device = choose_device(args.device)
     from pfedgp.benchmarking import report
     from pfedgp.benchmarking.clock import WORTH
