@@ -34,6 +34,7 @@ _NAMED = (
     "clients",
     "classes-per-client",
     "clients-per-round",
+    "wait-share",
     "rounds",
     "local-epochs",
     "seed",
@@ -49,7 +50,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     known = {key: (default, text) for key, default, text in describe()}
     for key in _NAMED:
         default, text = known[key]
-        metavar = "N" if isinstance(default, int) else {"data-root": "PATH"}.get(key, "NAME")
+        metavar = "N" if isinstance(default, int) else {"data-root": "PATH", "wait-share": "SHARE"}.get(key, "NAME")
         shown = f"{text} (default: {default})" if default != "" else text
         # The values stay text here, so that every way to give a setting is read and refused by the same function.
         parser.add_argument(f"--{key}", metavar=metavar, help=shown.replace("%", "%%"))

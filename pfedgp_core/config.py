@@ -129,6 +129,12 @@ class Settings:
     round_timeout: float = setting(
         3600.0, "seconds after which a round goes on without the missing replies", low=1e-3, high=1e9
     )
+    wait_share: float = setting(
+        1.0,
+        "share of the requested clients whose answers close a round; later updates are counted and not used",
+        low=0.01,
+        high=1.0,
+    )
     wait_timeout: float = setting(
         600.0, "seconds to wait for enough connected clients before the run ends", low=1e-3, high=1e9
     )

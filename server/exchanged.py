@@ -47,6 +47,10 @@ class Training:
         Of the updates, by client, where uploads minus downloads mean something.
     bytes_received : int
         Of all vectors.
+    late : list of str
+        Clients whose answer was not waited for (`wait-share`), by name.
+    late_updates : int
+        Updates of former rounds that came in meanwhile and were not used.
     """
 
     asked: list[Asked] = field(default_factory=list)
@@ -57,6 +61,8 @@ class Training:
     vectors: VectorStore = field(default_factory=VectorStore)
     norms: dict[str, float] = field(default_factory=dict)
     bytes_received: int = 0
+    late: list[str] = field(default_factory=list)
+    late_updates: int = 0
 
     @property
     def loss(self) -> float | None:

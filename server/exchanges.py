@@ -88,4 +88,6 @@ class Exchanges:
     def _exchange(self, messages: Iterable[Message]) -> Iterator[Message]:
         own = self.roster.own_data
         names = {node: client.name for node, client in self.roster.by_node().items()} if own else None
-        return exchange(self.grid, list(messages), self.settings.round_timeout, names, self.window)
+        return exchange(
+            self.grid, list(messages), self.settings.round_timeout, names, self.window, self.strategy.stragglers
+        )

@@ -1,7 +1,7 @@
 """The replies of one exchange, checked one by one as they come, so that no two of them are held with their vectors."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Generic
 
 from flwr.app import Message
@@ -56,10 +56,24 @@ class Intake(Generic[Reply]):
             return asked, accepted
         return None
 
-    def checked(self) -> Checked[Reply]:
-        """The outcome of each client that was asked, in that order; one that did not answer has failed."""
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Clients that were asked, that have answered up to now, and of those the usable answers."""
+        return len(self._asked), len(self._accepted) + len(self._failed), len(self._accepted)
+
+    def waiting(self) -> list[Asked]:
+        """What was asked and not answered up to now."""
+        return [a for a in self._asked if a.client.name not in self._accepted and a.client.name not in self._failed]
+
+    def checked(self, late: Collection[str] = ()) -> Checked[Reply]:
+        """The outcome of each client that was asked, in that order; one that did not answer has failed.
+
+        Those named in `late`, for whom nobody waits, have neither answered nor failed.
+        """
         result: Checked[Reply] = Checked()
         for client, _, _ in self._asked:
+            if client.name in late:
+                continue
             if client.name in self._accepted:
                 result.accepted[client.name] = self._accepted[client.name]
                 continue

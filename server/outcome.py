@@ -43,6 +43,8 @@ def round_record(
         "sampled": [asked.client.name for asked in training.asked],
         "ok": len(training.replies.accepted),
         "failed": dict(training.replies.failed),
+        "late": list(training.late),
+        "late_updates": training.late_updates,
         "train_loss": training.loss,
         "update_norm": training.update_norm,
         "usual_norm": training.usual_norm,
@@ -161,6 +163,8 @@ def summary(
         "failed_replies": sum(len(record["failed"]) for record in history),
         "failures": _failures(history),
         "clipped": clipped_rounds(history),
+        "late": _late_rounds(history),
+        "late_updates": sum(record.get("late_updates", 0) for record in history),
         "partition_hash": roster.reference.partition_hash or None,
         **_of_run(settings),
         **{key: sum(record.get(key, 0) for record in history) for key in ("gradients", "bytes_sent", "bytes_received")},
@@ -180,6 +184,7 @@ def unfinished(settings: Settings, history: Sequence[dict[str, Any]], reason: st
         "rounds": len(history),
         "failures": _failures(history),
         "clipped": clipped_rounds(history),
+        "late": _late_rounds(history),
         **_of_run(settings),
         "seconds": seconds,
     }
@@ -202,6 +207,11 @@ def _failures(history: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]
 def clipped_rounds(history: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """In how many rounds each client's update was shortened, of the clients that had one."""
     return dict(sorted(Counter(name for record in history for name in record.get("clipped") or ()).items()))
+
+
+def _late_rounds(history: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """How many rounds did not wait for each client, of the clients that were late."""
+    return dict(sorted(Counter(name for record in history for name in record.get("late") or ()).items()))
 
 
 def _sampling_notes(
@@ -235,7 +245,8 @@ def _spent(replies: Iterable[Reply]) -> dict[str, float]:
 
 
 def _bytes(requests: Iterable[Asked]) -> int:
-    return sum(asked.sent.nbytes for asked in requests)
+    """Of the vectors in those requests that were sent; a round that is closed early may not have sent all."""
+    return sum(asked.sent.nbytes for asked in requests if asked.message.metadata.message_id)
 
 
 def _counters(replies: Iterable[Reply]) -> dict[str, int]:

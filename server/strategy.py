@@ -35,6 +35,7 @@ from server.flower.reply_checks import (
     read_train_reply,
 )
 from server.intake import Intake
+from server.stragglers import Stragglers
 from server.unused_settings import unused_settings
 from server.weights import doubtful_claims
 
@@ -67,7 +68,7 @@ class MethodStrategy(Strategy):
         self.downloads = Downloads(method, method.initial())
         self.report = task_report(settings.task)
         self.training, self.evaluation = Training(), Evaluation(report=self.report)
-        self.influence = Influence(settings)
+        self.influence, self.stragglers = Influence(settings), Stragglers(settings)
 
     def summary(self) -> None:
         """Log who takes part in what."""
@@ -98,10 +99,10 @@ class MethodStrategy(Strategy):
         the same arrays as well, as the model of the round before: those that train too ahead of it and in the same
         reply, the others by an evaluate request of their own. That spares an exchange.
         """
-        online, split = self.roster.online(), str(config[SPLIT])
+        free, split = self.stragglers.free(self.roster.online()), str(config[SPLIT])
         rng = Stream(self.settings.seed, "sample", server_round).numpy
-        places = rng.choice(len(online), size=min(self.settings.clients_per_round, len(online)), replace=False)
-        drawn = [online[i] for i in sorted(places)]
+        places = rng.choice(len(free), size=min(self.settings.clients_per_round, len(free)), replace=False)
+        drawn = [free[i] for i in sorted(places)]
         measuring, able = self._measuring(split, server_round - 1) if split else ({}, 0)
         self.downloads = Downloads(self.method, unpack_vector(arrays), arrays)
         plain = ConfigRecord(dict(config) | {SPLIT: ""})
@@ -126,17 +127,20 @@ class MethodStrategy(Strategy):
         """The method's next state from the usable updates; None in place of the arrays where the state stays as it is.
 
         A client without an update (a single class, say) has answered as it should: it counts as a result and adds
-        nothing to the state. Fewer results than ``min-results`` leave the model as it is.
+        nothing to the state. Fewer results than ``min-results`` leave the model as it is. Clients that `Stragglers`
+        does not wait for are `late`.
         """
         training, timeout = self.training, self.settings.round_timeout
         trained = Intake(training.asked, self._read_train_reply, timeout)
         measured = self._intakes()
+        self.stragglers.watch(trained, measured)
         for reply in replies:
             if (usable := trained.take(reply)) is not None:
                 self._store(*usable)
             for intake in measured:
                 intake.take(reply)
-        training.replies = checked = trained.checked()
+        training.late, training.late_updates = self.stragglers.leave(), self.stragglers.take_arrived()
+        training.replies = checked = trained.checked(training.late)
         self._bound(server_round, checked)
         self._tell_roster(checked)
         if self.evaluation.split:

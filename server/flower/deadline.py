@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["SMALL_REPLY", "objects_until", "seconds_left"]
+__all__ = ["SMALL_REPLY", "in_exchange", "objects_until", "seconds_left"]
 
 SMALL_REPLY = 10.0  # seconds for the objects of a reply that nobody set a time for, which has a few hundred bytes
 
@@ -23,6 +23,11 @@ def objects_until(deadline: float) -> Iterator[None]:
         yield
     finally:
         _until.reset(former)
+
+
+def in_exchange() -> bool:
+    """Whether somebody has set a deadline, and looks for replies again and again until then."""
+    return _until.get() is not None
 
 
 def seconds_left() -> float:

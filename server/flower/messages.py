@@ -5,6 +5,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
@@ -17,7 +18,7 @@ from pfedgp_core.wire.names import ARRAYS, BEST, CONFIG, ROUND, RUN, SETTINGS, S
 from pfedgp_core.words import few
 from server.flower.deadline import objects_until
 
-__all__ = ["Packed", "Poll", "exchange", "pack_vector", "push", "request", "request_config", "unpack_vector"]
+__all__ = ["Late", "Packed", "Poll", "exchange", "pack_vector", "push", "request", "request_config", "unpack_vector"]
 
 logger = logging.getLogger("pfedgp.server")
 
@@ -114,6 +115,19 @@ class Poll:
         self._wait = min(self.LAST, self._wait * self.GROWTH)
 
 
+class Late(Protocol):
+    """Requests for whose answers nobody waits."""
+
+    def enough(self) -> bool:
+        """Whether what has arrived up to now ends the exchange."""
+
+    def open_requests(self) -> list[str]:
+        """Their ids."""
+
+    def take(self, reply: Message) -> bool:
+        """Whether a reply is one to such a request, which is then open no more."""
+
+
 def push(grid: Grid, messages: list[Message]) -> list[str]:
     """Send, and return the ids of what the grid accepted."""
     # Some grids leave out a refused message's id and others answer None.
@@ -126,6 +140,7 @@ def exchange(
     timeout: float,
     names: Mapping[int, str] | None = None,
     window: int | None = None,
+    late: Late | None = None,
 ) -> Iterator[Message]:
     """Send requests and yield the replies one by one, until all are there or `timeout` seconds have passed.
 
@@ -145,6 +160,8 @@ def exchange(
         Clients by node id. With it, a log line now and then says for whom the exchange has been waiting for long.
     window : int, optional
         Requests that may be under way at a time (default: any number).
+    late : Late, optional
+        Requests of former exchanges, whose answers are fetched as well and go there; it may end this one early.
     """
     deadline = time.monotonic() + timeout
     waiting = deque(messages)
@@ -160,12 +177,14 @@ def exchange(
             batch = [waiting.popleft() for _ in range(room)]
             sent = set(push(grid, batch))
             pending |= {m.metadata.message_id: m.metadata.dst_node_id for m in batch if m.metadata.message_id in sent}
-        for reply in _arrived(grid, list(pending), deadline):
+        for reply in _arrived(grid, [*pending, *(late.open_requests() if late else ())], deadline):
+            if late and late.take(reply):
+                continue
             pending.pop(reply.metadata.reply_to_message_id, None)
             poll.news()
             silence, silent_since = SILENCE, time.monotonic()
             yield reply
-        if over:
+        if over or (late and late.enough()):
             break
         if names and pending and time.monotonic() - silent_since >= silence:
             slow = sorted(names.get(node, f"node {node}") for node in pending.values())

@@ -51,10 +51,12 @@ class ConsoleReporter(Reporter):
             "kernel": f"{gp.kernel}, output scale {gp.output_scale:g}, length scale {gp.length_scale:g}",
             inference: how,
         }
-        asked = "all" if s.clients_per_round >= n_clients else s.clients_per_round
+        asked = f"{'all' if s.clients_per_round >= n_clients else s.clients_per_round} in each round"
+        if s.wait_share < 1:
+            asked += f", which closes once {100 * s.wait_share:g} % have answered"
         rows = {
             "data": f"{origin.data}, {s.task if origin.own else self._report.labels(s)}",
-            "clients": f"{n_clients}, {asked} in each round",
+            "clients": f"{n_clients}, {asked}",
             "rounds": f"{s.rounds}, validation every {s.evaluate_every}{_sample(s)}, {s.aggregation} average",
             "method": ", ".join([s.method, *_own_settings(s)]),
             **(gaussian if is_gaussian(s.method) else {"model": network}),
@@ -84,6 +86,7 @@ class ConsoleReporter(Reporter):
             f"round {record['round']:>{width}}/{self._rounds}",
             f"{record['ok']} ok",
             f"{len(record['failed'])} failed",
+            *([f"{len(late)} late"] if (late := record.get("late")) else []),
             *([f"{len(clipped)} clipped"] if (clipped := record.get("clipped")) else []),
             f"loss {number(record['train_loss'])}",
             self._validation(record),
@@ -117,6 +120,11 @@ class ConsoleReporter(Reporter):
             often = sorted(clipped.items(), key=lambda item: -item[1])
             listed = few([f"{shortened(name, _WIDEST_CELL)} x {count}" for name, count in often])
             self._print(f"  updates that were shortened (clip-updates): {listed}")
+        if late := summary.get("late"):
+            often = sorted(late.items(), key=lambda item: -item[1])
+            listed = few([f"{shortened(name, _WIDEST_CELL)} x {count}" for name, count in often])
+            came = counted(summary.get("late_updates", 0), "late update")
+            self._print(f"  not waited for (wait-share): {listed}; {came} came in, not used")
         events = {name: count for name, count in sorted(self._counters.items()) if count}
         if events:
             self._print("counters: " + ", ".join(f"{name} {count}" for name, count in events.items()))

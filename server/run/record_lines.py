@@ -75,6 +75,8 @@ _CHECKS: dict[str, Callable[[Any], object]] = {
     "sampled": _texts,
     "ok": count,
     "failed": _table(text),
+    "late": _texts,
+    "late_updates": count,
     "validation_failed": _table(text),
     "evaluated": count,
     "evaluated_of": count,

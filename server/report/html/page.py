@@ -203,6 +203,7 @@ def _costs(run: RunFiles) -> str:
         "Clients' CPU time": duration(total(lambda r: _seconds(r, "cpu"))),
         "Gradients of all updates": f"{total(lambda r: r.get('gradients', 0)):,.0f}",
         "Replies that failed": f"{total(lambda r: len(r.get('failed') or ())):.0f}",
+        "Updates that were not waited for": f"{total(lambda r: len(r.get('late') or ())):.0f}",
         "Updates that were shortened": f"{total(lambda r: len(r.get('clipped') or ())):.0f}",
     }
     events: dict[str, int] = {}

@@ -123,6 +123,43 @@ def test_objects_that_never_come_end_with_the_exchange_and_cost_their_senders_al
     assert [error_reason(r.error) for r in replies if r.has_error()] == ["no reply in time"] * 2
 
 
+class One:
+    """What an exchange is told that needs one reply."""
+
+    def __init__(self) -> None:
+        self.replies: list[Message] = []
+
+    def enough(self) -> bool:
+        return len(self.replies) == 1
+
+    def open_requests(self) -> list[str]:
+        return []
+
+    def take(self, reply: Message) -> bool:
+        self.replies.append(reply)
+        return False
+
+
+def test_a_reply_that_is_still_on_its_way_holds_no_exchange_that_has_enough() -> None:
+    one = One()
+    replies = list(exchange(grid_at(SuperLink(missing={1})), requests(1, 2), 20.0, late=one))
+    assert [None if r.has_error() else r.content["node"]["id"] for r in replies] == [2]  # type: ignore[index]
+
+
+def test_a_reply_that_was_on_its_way_is_taken_by_a_later_look() -> None:
+    class Slow(SuperLink):
+        held = 3
+
+        def PullObject(self, asked: Any) -> PullObjectResponse:
+            if self.held:
+                self.held -= 1
+                return PullObjectResponse(object_found=True, object_available=False)
+            return super().PullObject(asked)
+
+    replies = list(exchange(grid_at(Slow()), requests(1), 20.0))
+    assert [reply.content["node"]["id"] for reply in replies] == [1]  # type: ignore[index]
+
+
 def test_a_reply_nobody_set_a_time_for_is_given_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("server.flower.deadline.SMALL_REPLY", 0.2)
     grid = grid_at(SuperLink(missing={1}))

@@ -102,6 +102,22 @@ def test_a_slow_round_does_not_change_the_estimate(reporter: ConsoleReporter, ou
     assert [line.partition("ETA ")[2] for line in out.getvalue().splitlines()[1:]] == ["112 s", "110 s", "108 s"]
 
 
+def test_late_clients_are_counted_in_their_round_and_named_at_the_end(
+    reporter: ConsoleReporter, out: io.StringIO
+) -> None:
+    reporter.round(RECORD | {"late": ["client-03", "client-04"]})
+    assert "2 ok  0 failed  2 late  loss" in out.getvalue()
+    late = {"late": {"client-03": 1, "client-04": 2}, "late_updates": 1}
+    reporter.finish([ROW], SUMMARY | late, Path("/runs/a"))
+    line = "  not waited for (wait-share): client-04 x 2, client-03 x 1; 1 late update came in, not used\n"
+    assert line in out.getvalue()
+
+
+def test_the_start_says_which_share_closes_a_round(out: io.StringIO) -> None:
+    ConsoleReporter(out).start(Settings(wait_share=0.9), 20, Path("/runs/a"), DIGITS)
+    assert "20, 5 in each round, which closes once 90 % have answered" in out.getvalue()
+
+
 def test_the_best_round_and_a_short_rest(reporter: ConsoleReporter, out: io.StringIO) -> None:
     late = {"round": 60, "best": True, "validation_failed": {"a": "timeout"}, "seconds": {"round": 12.3}}
     reporter.round(RECORD | late)
