@@ -13,11 +13,13 @@ def patches_of(side: str) -> tuple[Patch, ...]:
         from pfedgp.operator.database import WholeDatabase
         from pfedgp.operator.fleet_guard import FleetGuard
         from pfedgp.operator.kept_claims import KeptClaims
+        from pfedgp.operator.kept_replies import KeptReplies
         from pfedgp.operator.redelivery import Redelivery
         from pfedgp.processes.whole_bodies import SuperLinkBodies
         from server.flower.patches import SERVER_PATCHES
 
-        return (*SERVER_PATCHES, FleetGuard(), Redelivery(), WholeDatabase(), KeptClaims(), SuperLinkBodies())
+        ours = (FleetGuard(), Redelivery(), KeptReplies(), WholeDatabase(), KeptClaims(), SuperLinkBodies())
+        return (*SERVER_PATCHES, *ours)
     if side == "site":
         from pfedgp.site.patches import SITE_PATCHES
 

@@ -1,4 +1,4 @@
-"""The process of the SuperLink: Flower's own program, behind the guard of the Fleet port, losing no request.
+"""The process of the SuperLink: Flower's own program, behind the guard of the Fleet port, losing no message.
 
 python -P -m pfedgp.operator.superlink_process CONNECTIONS flower-superlink OPTIONS
 """
@@ -15,10 +15,11 @@ __all__ = ["main"]
 def main(arguments: Sequence[str]) -> None:
     """Run it; the first argument is how many connections the Fleet port holds, the others are its command line."""
     from pfedgp.operator.fleet_guard import FleetGuard
+    from pfedgp.operator.kept_replies import KeptReplies
     from pfedgp.operator.redelivery import Redelivery
     from pfedgp.processes.whole_bodies import SuperLinkBodies
 
-    patches = (FleetGuard(int(arguments[0])), Redelivery())
+    patches = (FleetGuard(int(arguments[0])), Redelivery(), KeptReplies())
     try:
         refuse_lost(patches)
     except ConfigError as error:

@@ -3,12 +3,13 @@
 import json
 import logging
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
+from flwr.common.constant import ErrorCode
 from flwr.serverapp import Grid
 
 from pfedgp_core.config import Settings
@@ -23,6 +24,7 @@ __all__ = ["Late", "Packed", "Poll", "exchange", "pack_vector", "push", "request
 logger = logging.getLogger("pfedgp.server")
 
 AT_ONCE = 16  # requests handed to the grid in one call, which holds copies of all of them
+TIMES = 3  # how often a request that was lost on its way is sent again
 SILENCE = 20.0  # seconds without a reply before the log says for whom an exchange waits; then twice as long each time
 
 
@@ -146,7 +148,7 @@ def exchange(
 
     No reply is fetched before the caller is done with the one before, so that one of them is in memory at a time where
     the grid allows it. A reply that is announced and does not come may take all of the time; what arrived meanwhile is
-    taken nevertheless.
+    taken nevertheless. A request that the SuperLink has lost, or whose reply it has lost, is sent again.
 
     Flower's own ``send_and_receive`` looks every three seconds in a deployment, which is most of a short round.
 
@@ -166,7 +168,8 @@ def exchange(
     deadline = time.monotonic() + timeout
     waiting = deque(messages)
     window = len(messages) if window is None else window
-    pending: dict[str, int] = {}  # id of a request -> its node
+    pending: dict[str, Message] = {}  # requests under way by their ids
+    again: Counter[int] = Counter()  # how often the request to a node was lost
     silence, silent_since = SILENCE, time.monotonic()
     poll = Poll()
     wait = getattr(grid, "wait", None)  # some grids know when a reply arrives
@@ -176,22 +179,41 @@ def exchange(
             room = min(len(waiting), window - len(pending), AT_ONCE)
             batch = [waiting.popleft() for _ in range(room)]
             sent = set(push(grid, batch))
-            pending |= {m.metadata.message_id: m.metadata.dst_node_id for m in batch if m.metadata.message_id in sent}
+            pending |= {m.metadata.message_id: m for m in batch if m.metadata.message_id in sent}
         for reply in _arrived(grid, [*pending, *(late.open_requests() if late else ())], deadline):
             if late and late.take(reply):
                 continue
-            pending.pop(reply.metadata.reply_to_message_id, None)
+            request = pending.pop(reply.metadata.reply_to_message_id, None)
+            if request is not None and not over and _is_lost(reply, request):
+                node = request.metadata.dst_node_id
+                again[node] += 1
+                if again[node] <= TIMES:
+                    logger.info("the SuperLink has lost a request or its reply: it is asked again (node %d)", node)
+                    waiting.append(request)
+                    continue
             poll.news()
             silence, silent_since = SILENCE, time.monotonic()
             yield reply
         if over or (late and late.enough()):
             break
         if names and pending and time.monotonic() - silent_since >= silence:
-            slow = sorted(names.get(node, f"node {node}") for node in pending.values())
+            nodes = [request.metadata.dst_node_id for request in pending.values()]
+            slow = sorted(names.get(node, f"node {node}") for node in nodes)
             logger.info("still waiting for %s (%.0f s)", few(slow), time.monotonic() - silent_since)
             silence *= 2
         if pending and not (waiting and len(pending) < window):
             poll.sleep(deadline - time.monotonic(), wait)
+
+
+def _is_lost(reply: Message, request: Message) -> bool:
+    """Whether a reply is the SuperLink's word that it does not have a request, or its reply, which still live.
+
+    A SuperLink that is killed between taking a reply out of its database and handing it over has lost it, and one that
+    was killed within a push may have refused the rest. The same request brings the same reply to the bit.
+    """
+    if not reply.has_error() or reply.error.code != ErrorCode.MESSAGE_UNAVAILABLE:
+        return False
+    return time.time() < request.metadata.created_at + request.metadata.ttl
 
 
 def _arrived(grid: Grid, message_ids: list[str], deadline: float) -> Iterator[Message]:
