@@ -45,11 +45,14 @@ class DeployedCase:
         Flower's own SuperNodes.
     database : bool
         The server keeps its state on disk, and so survives a crash.
+    network : str
+        As the setting; its size is that of the messages.
     """
 
     sites: int
     stock: bool
     database: bool
+    network: str = "lenet"
 
     @property
     def path(self) -> str:
@@ -92,6 +95,7 @@ def measure(case: DeployedCase, rounds: int, idle_seconds: float = IDLE_SECONDS)
     return {
         "sites": case.sites,
         "path": case.path,
+        "network": case.network,
         "database": case.database,
         "rounds": len(periods),
         "round_s": median(periods),
@@ -159,7 +163,7 @@ class Deployment:
             "run",
             *("run", "--state", str(self.folder / "state"), "--out", str(lines.parent)),
             *("--rounds", str(rounds + WARM_ROUNDS + 2), "--clients-per-round", str(self.case.sites)),
-            *("--set", f"min-clients={self.case.sites}", "--set", "evaluate-every=1", "--set", "network=lenet"),
+            *("--set", f"min-clients={self.case.sites}", "--set", "evaluate-every=1", "--network", self.case.network),
             *("--set", "personalise=false", "--set", f"wait-timeout={START_TIMEOUT:g}"),
         )
         times: list[float] = []

@@ -8,7 +8,7 @@ from typing import Any
 
 from pfedgp.benchmarking.cases import select
 from pfedgp_core.errors import ArtefactError, ConfigError
-from pfedgp_core.registry import VARIANTS
+from pfedgp_core.registry import NETWORKS, VARIANTS
 
 __all__ = ["add_arguments", "main"]
 
@@ -42,6 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sites", nargs="+", type=int, metavar="N", help="with so many sites each (default: 2 and 5)"
     )
     deployed.add_argument("--rounds", type=int, metavar="N", help=f"rounds to measure (default: {ROUNDS}; stock: 8)")
+    deployed.add_argument(
+        "--network", metavar="NAME", help="with this network (default: lenet); resnet18 has messages of 45 MB"
+    )
     simulated = parser.add_argument_group("simulated rounds")
     simulated.add_argument(
         "--simulate", action="store_true", help="measure rounds of whole simulations on this machine instead"
@@ -66,9 +69,10 @@ def main(args: argparse.Namespace) -> int:
         raise ConfigError("--clients, --engines and --workers belong to --simulate: give it too, or leave them out.")
     if args.deploy:
         return _deployments(args)
-    if args.sites is not None or args.rounds is not None:
+    if args.sites is not None or args.rounds is not None or args.network is not None:
         raise ConfigError(
-            "--sites and --rounds belong to --deploy, --rounds also to --simulate: give it too, or leave them out."
+            "--sites, --rounds and --network belong to --deploy, --rounds also to --simulate: give it too, or leave "
+            "them out."
         )
     cases = select(args.variant, args.classes, args.n, args.quick)
     repeats = args.repeats if args.repeats is not None else QUICK_REPEATS if args.quick else REPEATS
@@ -121,6 +125,8 @@ def _deployments(args: argparse.Namespace) -> int:
     sites, rounds = args.sites or list(SITES), args.rounds if args.rounds is not None else ROUNDS
     if min(sites) < 1 or rounds < 2:
         raise ConfigError("--deploy needs 1 site and 2 rounds at least.")
+    if args.network is not None and args.network not in NETWORKS:
+        raise ConfigError(f"--network {args.network!r} is not known: choose one of: {', '.join(NETWORKS)}.")
     _check_json(args.json)
     from pfedgp.benchmarking import deployment_report, report
     from pfedgp.benchmarking.deployment import IDLE_SECONDS, DeployedCase, measure
@@ -130,7 +136,7 @@ def _deployments(args: argparse.Namespace) -> int:
     print(deployment_report.header(), flush=True)
     for count in sites:
         for stock, database in ((True, True), (False, True), (False, False)):
-            result = measure(DeployedCase(count, stock, database), rounds)
+            result = measure(DeployedCase(count, stock, database, args.network or "lenet"), rounds)
             measured["deployments"] = deployment_report.with_ratios([*measured["deployments"], result])
             measured["machine"]["load_at_end"] = load()
             print(deployment_report.line(measured["deployments"][-1]), flush=True)
@@ -142,9 +148,10 @@ def _deployments(args: argparse.Namespace) -> int:
 
 def _simulations(args: argparse.Namespace) -> int:
     """Measure simulations: each number of clients on each engine, shuffled, as often as --repeats says."""
-    if args.deploy or args.quick or args.variant or args.classes or args.n or args.sites is not None:
+    if args.deploy or args.quick or args.variant or args.classes or args.n or args.sites is not None or args.network:
         raise ConfigError(
-            "--simulate measures none of --deploy, --quick, --variant, --classes, --n and --sites: leave them out."
+            "--simulate measures none of --deploy, --quick, --variant, --classes, --n, --sites and --network: leave "
+            "them out."
         )
     rounds = args.rounds if args.rounds is not None else ROUNDS
     workers = args.workers if args.workers is not None else WORKERS
