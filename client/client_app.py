@@ -6,7 +6,7 @@ from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
 from client.messages import Request, answers_errors, note_error, read_published, read_request, reply_to
-from client.method import checked_update, site_method
+from client.method import checked_update, received, site_method
 from client.notices import note_notice
 from client.progress import note_progress
 from client.published import onboard_node
@@ -45,7 +45,7 @@ def train(message: Message, context: Context) -> Message:
     """Update on this client's data by the run's method; first evaluate what arrived, where a split is named."""
     request = read_request(message)
     settings, site = request.settings, load_site(request.settings, context.node_config, request.spec)
-    data, received = site.data, request.shared_vector()
+    data = site.data
     evaluation, evaluation_error = None, ""
     if request.split:
         try:
@@ -56,17 +56,19 @@ def train(message: Message, context: Context) -> Message:
     stream = Stream(settings.seed, "train", request.round, data.name, device=site.device)
     with explain_memory(site.device):
         method, states, kept = _method(request, site, context)
+        arrived = received(request, method, data)
         with cpu_time() as spent:
-            update = checked_update(method, method.update(received, kept, data.train, stream))
+            update = checked_update(method, method.update(arrived.vector, kept, data.train, stream))
     if states:
         update.result.counters["state_lost"] += states.lost
         states.settle(request.accepted, request.best, request.round)
         states.put(request.round, kept if update.keep is None else update.keep)
     result, updated = private_update(
-        settings, update.result, received, received if update.upload is None else update.upload
+        settings, update.result, arrived.vector, arrived.vector if update.upload is None else update.upload
     )
     sent = updated if result.status == OK else None
-    going = outgoing(request, method, context, data.name, sent, result.counters)
+    part = None if sent is None else arrived.part(sent)
+    going = outgoing(request, method, context, data.name, part, result.counters)
     record = TrainReply(
         name=data.name,
         status=result.status,
@@ -79,7 +81,7 @@ def train(message: Message, context: Context) -> Message:
         evaluation=evaluation,
         evaluation_error=evaluation_error,
     )
-    note_progress(context.node_config, context.run_id, request.round, received, sent, record)
+    note_progress(context.node_config, context.run_id, request.round, arrived.vector, sent, record)
     return reply_to(message, record, going)
 
 
@@ -123,7 +125,7 @@ def _evaluate(request: Request, site: Site, model_round: int, context: Context) 
     with explain_memory(site.device):
         method, states, kept = _method(request, site, context)
         with cpu_time() as spent:
-            result = method.evaluate(request.shared_vector(), kept, data, request.split, stream)
+            result = method.evaluate(received(request, method, data).vector, kept, data, request.split, stream)
     if states and states.lost:
         result.counters["state_lost"] += 1
     seconds = result.seconds | spent

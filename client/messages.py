@@ -25,6 +25,7 @@ from pfedgp_core.wire.names import (
     ACCEPTED,
     ARRAYS,
     BEST,
+    CLASSES,
     CONFIG,
     MODEL,
     MODEL_HASH,
@@ -62,6 +63,7 @@ class Request:
     run: str = ""
     accepted: int = 0
     best: int = 0
+    classes: tuple[int, ...] = ()  # ids of those whose values alone are in the vector; none: all of it is there
 
     def shared_vector(self) -> np.ndarray:
         """The shared vector; DataError where the request has none."""
@@ -92,6 +94,7 @@ def read_request(message: Message) -> Request:
         run=str(config.get(RUN, "")),
         accepted=_count(config, ACCEPTED),
         best=_count(config, BEST),
+        classes=_classes(config),
     )
 
 
@@ -117,6 +120,20 @@ def _count(config: ConfigRecord, key: str) -> int:
             f"The server's {key} {str(value)[:40]!r} is no round: run the same pfedgp version on both sides."
         )
     return value
+
+
+def _classes(config: ConfigRecord) -> tuple[int, ...]:
+    """The classes that the server names; DataError where it names something else."""
+    named = config.get(CLASSES, "")
+    try:
+        ids = tuple(map(int, str(named).split(","))) if named else ()
+    except ValueError:
+        ids = (-1,)
+    if any(not 0 <= each < 2**31 for each in ids) or len(set(ids)) < len(ids):
+        raise DataError(
+            f"The server's classes {str(named)[:40]!r} are none: run the same pfedgp version on both sides."
+        )
+    return ids
 
 
 def read_published(message: Message) -> TrainedModel:

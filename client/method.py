@@ -1,6 +1,7 @@
-"""The method of the run that this process serves, built once and used for every request."""
+"""The method of the run that this process serves, built once and used for every request, and what it receives."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 
 from client.foreign_code import refuse_code_of_server
 from client.memory import require_room
+from client.messages import Request
 from pfedgp_core.config import Settings
 from pfedgp_core.data.samples import ClientData
 from pfedgp_core.errors import DataError, NonFiniteError
@@ -16,7 +18,7 @@ from pfedgp_core.methods.base import Method, Update
 from pfedgp_core.methods.make import make_method
 from pfedgp_core.wire.names import OK
 
-__all__ = ["checked_update", "site_method"]
+__all__ = ["Received", "checked_update", "received", "site_method"]
 
 
 def site_method(settings: Settings, data: ClientData, node_config: Mapping[str, Any]) -> Method:
@@ -36,6 +38,58 @@ def site_method(settings: Settings, data: ClientData, node_config: Mapping[str, 
     require_room(settings, data, node_config)
     inputs = data.train.inputs
     return _built(settings, tuple(inputs.shape[1:]), len(data.class_names), inputs.device)
+
+
+@dataclass(frozen=True)
+class Received:
+    """What a request's vector is to the method.
+
+    Attributes
+    ----------
+    vector : float32 [P]
+        The whole vector, with zeros where the client reads nothing and was sent nothing.
+    places : bool [P] or None
+        The values that the server has sent and wants back; None: all.
+    """
+
+    vector: np.ndarray
+    places: np.ndarray | None = None
+
+    def part(self, vector: np.ndarray) -> np.ndarray:
+        """What the server wants of such a vector."""
+        return vector if self.places is None else vector[self.places]
+
+
+def received(request: Request, method: Method, data: ClientData) -> Received:
+    """Return the vector of a request, filled up where the server has sent what some classes need alone.
+
+    Raises
+    ------
+    DataError
+        It has another length than these classes need, or this site has other classes by now.
+    """
+    sent = request.shared_vector()
+    if not request.classes:
+        return Received(sent)
+    if max(request.classes) >= len(data.class_names):
+        raise DataError(
+            f"The server names class {max(request.classes)} where the federation has {len(data.class_names)}: run the "
+            "same pfedgp version on both sides."
+        )
+    if others := sorted(set(data.train.labels.unique().tolist()) - set(request.classes)):
+        raise DataError(
+            f"This site has {data.class_names[others[0]]!r}, which it did not have when it greeted the server: the "
+            "server greets it anew before the next round."
+        )
+    places = method.own_places(request.classes)
+    if places is None or sent.shape != (int(places.sum()),):
+        raise DataError(
+            f"The server's vector of {sent.size} values does not fit the classes that it names: run the same pfedgp "
+            "version on both sides."
+        )
+    vector = np.zeros(len(places), np.float32)
+    vector[places] = sent
+    return Received(vector, places)
 
 
 def checked_update(method: Method, update: Update) -> Update:

@@ -14,6 +14,7 @@ from pfedgp_core.metrics.sampling import sampling_errors
 from pfedgp_core.metrics.task_report import CLASSIFICATION, Sums, TaskReport
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 from server.clients.roster import Client
+from server.flower.messages import Packed
 from server.flower.reply_checks import Checked
 
 __all__ = ["Asked", "Evaluation", "Training"]
@@ -24,7 +25,12 @@ class Asked(NamedTuple):
 
     client: Client
     message: Message
-    sent: np.ndarray
+    packed: Packed
+
+    @property
+    def sent(self) -> np.ndarray:
+        """The vector from which the client starts, with the values that it does not need."""
+        return self.packed.vector
 
 
 @dataclass

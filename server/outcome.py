@@ -246,7 +246,7 @@ def _spent(replies: Iterable[Reply]) -> dict[str, float]:
 
 def _bytes(requests: Iterable[Asked]) -> int:
     """Of the vectors in those requests that were sent; a round that is closed early may not have sent all."""
-    return sum(asked.sent.nbytes for asked in requests if asked.message.metadata.message_id)
+    return sum(asked.packed.nbytes for asked in requests if asked.message.metadata.message_id)
 
 
 def _counters(replies: Iterable[Reply]) -> dict[str, int]:

@@ -216,9 +216,11 @@ class MethodStrategy(Strategy):
         return MetricRecord({k: v for k, v in pooled.items() if v is not None}) if pooled["n"] else None
 
     def _read_train_reply(self, message: Message, asked: Asked) -> Accepted[TrainReply]:
-        encoding, hello = self.settings.update_encoding, asked.client.hello
-        update = Update(encoding, asked.sent) if encoding != FLOAT32 and self.method.private else None
-        return read_train_reply(message, hello.name, self.upload_size, hello.n_train, update)
+        encoding, hello, packed = self.settings.update_encoding, asked.client.hello, asked.packed
+        encoded = encoding != FLOAT32 and self.method.private
+        update = Update(encoding, packed.part(packed.vector)) if encoded else None
+        size = self.upload_size if packed.own is None else packed.size
+        return read_train_reply(message, hello.name, size, hello.n_train, update)
 
     def _store(self, asked: Asked, accepted: Accepted[TrainReply]) -> None:
         """Measure the update in a reply, and put it where it waits for the others."""
@@ -226,6 +228,7 @@ class MethodStrategy(Strategy):
         if vector is None:
             return
         name, training = asked.client.name, self.training
+        vector = self.downloads.whole(asked.packed, vector, accepted.reply.steps)
         training.bytes_received += accepted.nbytes
         if self.method.private:
             training.norms[name] = update_norm(asked.sent, vector)
@@ -292,6 +295,6 @@ class MethodStrategy(Strategy):
         """A request to a client, which names the last of its updates that the model in it may know of."""
         model_round = int(config[ROUND]) - (kind == TRAIN)  # type: ignore[arg-type]
         own = ConfigRecord(dict(config) | {ACCEPTED: client.accepted(model_round)})
-        packed = self.downloads.of(client.name)
+        packed = self.downloads.of(client.name, client.hello.classes)
         message = request(kind, client.node_id, own, packed, self.settings.round_timeout)
-        return Asked(client, message, packed.vector)
+        return Asked(client, message, packed)

@@ -17,7 +17,7 @@ the same bits (see `client.state`).
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -168,6 +168,18 @@ class Method(ABC):
 
     def download(self, state: np.ndarray, client: str) -> np.ndarray:
         """What a client receives; the same object for two clients is packed once."""
+        return state
+
+    def own_places(self, classes: Collection[int]) -> np.ndarray | None:
+        """The values that a client with these classes alone reads and changes, bool [state_size]; None: all.
+
+        Only these travel to and from such a client, who has zeros in the place of all others. Where some do not,
+        states, downloads and uploads have one length.
+        """
+        return None
+
+    def unread(self, state: np.ndarray, steps: int) -> np.ndarray:
+        """What an update of so many steps makes of the values of `state` that it does not read, [state_size]."""
         return state
 
     def step(self, state: np.ndarray, uploads: Sequence[Upload]) -> np.ndarray:

@@ -1,5 +1,7 @@
 """Local (the paper's): the whole of pFedGP, with a network that each client owns and trains alone."""
 
+from collections.abc import Collection
+
 import numpy as np
 
 from pfedgp_core.data.samples import TensorSplit
@@ -27,6 +29,10 @@ class Local(PFedGP):
     def initial(self) -> np.ndarray:
         """See ``Method.initial``: the server has nothing."""
         return np.zeros(0, np.float32)
+
+    def own_places(self, classes: Collection[int]) -> np.ndarray | None:
+        """See ``Method.own_places``: nothing travels anyway."""
+        return None
 
     def update(self, received: np.ndarray, kept: np.ndarray | None, data: TensorSplit, stream: Stream) -> Update:
         """See ``Method.update``: all of the training at the first call, nothing at later ones."""

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 import numpy as np
@@ -31,6 +31,10 @@ class OnFeatures(PFedGP):
     """
 
     onboards = False
+
+    def own_places(self, classes: Collection[int]) -> np.ndarray | None:
+        """See ``Method.own_places``: all, as the state may hold more than pFedGP's."""
+        return None
 
     @abstractmethod
     def classifier(self, received: np.ndarray, features: Tensor, labels: Tensor) -> FeatureClassifier:

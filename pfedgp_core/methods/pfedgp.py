@@ -1,9 +1,11 @@
 """pFedGP (Achituve et al. 2021): a shared kernel network, and Gaussian processes fitted to each client's own data."""
 
 from collections import Counter
+from collections.abc import Collection
 from functools import cached_property
 
 import numpy as np
+import torch
 
 from pfedgp_core.config import Settings
 from pfedgp_core.data.pixels import Inputs
@@ -12,10 +14,11 @@ from pfedgp_core.learning.timing import PhaseTimer
 from pfedgp_core.methods.base import Method, Update
 from pfedgp_core.methods.evaluation import EvaluationResult, evaluate_client
 from pfedgp_core.methods.predictor import Predictor
-from pfedgp_core.methods.update import local_update
+from pfedgp_core.methods.update import decayed, local_update
 from pfedgp_core.model.features import compute_features
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.registry import VARIANTS
 from pfedgp_core.tree.classifier import PersonalClassifier
 from pfedgp_core.wire.names import OK
 
@@ -38,6 +41,37 @@ class PFedGP(Method):
     def initial(self) -> np.ndarray:
         """See ``Method.initial``: network, and inducing inputs and scales where the settings have them."""
         return SharedState.initial(self.settings, self.input_shape, self.class_count).to_vector()
+
+    @cached_property
+    def _inducing(self) -> tuple[slice, int, int]:
+        """Where the inducing inputs are in the state, for how many classes, and the length of the state."""
+        state = SharedState.initial(self.settings, self.input_shape, self.class_count)
+        return state.inducing_places(), 0 if state.inducing is None else len(state.inducing), state.size
+
+    def own_places(self, classes: Collection[int]) -> np.ndarray | None:
+        """See ``Method.own_places``: all but the inducing inputs of classes that the client's tree does not have.
+
+        With noise all travel: the update's noise is on all of them.
+        """
+        settings = self.settings
+        if not VARIANTS[settings.variant].needs_inducing or settings.task != "classification":
+            return None
+        if settings.classes == "all" or settings.dp_noise or not classes:
+            return None
+        where, count, size = self._inducing
+        if len(classes) == count:
+            return None
+        places = np.ones(size, bool)
+        rows = places[where].reshape(count, -1)
+        rows[:] = False
+        rows[list(classes)] = True
+        return places
+
+    def unread(self, state: np.ndarray, steps: int) -> np.ndarray:
+        """See ``Method.unread``: the decay of the weights, as a client computes it whose gradient is zero there."""
+        where, following = self._inducing[0], state.copy()
+        following[where] = decayed(torch.from_numpy(following[where]), self.settings, steps).numpy()
+        return following
 
     def update(self, received: np.ndarray, kept: np.ndarray | None, data: TensorSplit, stream: Stream) -> Update:
         """See ``Method.update``: the paper's ClientUpdate (`local_update`)."""

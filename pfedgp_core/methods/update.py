@@ -18,7 +18,7 @@ from pfedgp_core.model.shared import SharedState
 from pfedgp_core.numerics.deferred import deferred, holds
 from pfedgp_core.numerics.streams import Stream
 
-__all__ = ["local_update"]
+__all__ = ["decayed", "local_update"]
 
 
 def local_update(
@@ -69,6 +69,29 @@ def local_update(
     result, loss = _update(state, data, settings, stream, clock, optimiser)
     result.loss = None if loss is None else loss.item()
     return result
+
+
+def decayed(values: Tensor, settings: Settings, steps: int) -> Tensor:
+    """What `local_update` makes of shared values whose gradient is zero in all of so many steps, to the bit.
+
+    Parameters
+    ----------
+    values : Tensor [n]
+        All of one parameter, as which of them a processor computes together decides their last bit.
+    settings : Settings
+    steps : int
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as at a client
+    try:
+        parameter = values.clone()
+        optimiser = SGD([parameter], settings.learning_rate, settings.momentum, settings.weight_decay)
+        parameter.grad = torch.zeros_like(parameter)
+        for _ in range(steps):
+            optimiser.step()
+    finally:
+        torch.set_num_threads(threads)
+    return parameter
 
 
 def _update(

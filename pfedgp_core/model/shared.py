@@ -97,6 +97,15 @@ class SharedState(nn.Module):
         """Length of the flat vector."""
         return length(self._tensors())
 
+    def inducing_places(self) -> slice:
+        """Where the inducing inputs are in the flat vector; nowhere, where there are none."""
+        start = 0
+        for tensor in self._tensors():
+            if tensor is self.inducing:
+                return slice(start, start + tensor.numel())
+            start += tensor.numel()
+        return slice(0, 0)
+
     def to_vector(self) -> np.ndarray:
         """A copy of all shared values, float32 [size]."""
         return flatten(self._tensors())

@@ -5,7 +5,7 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
@@ -15,11 +15,22 @@ from flwr.serverapp import Grid
 from pfedgp_core.config import Settings
 from pfedgp_core.data.spec import DataSpec
 from pfedgp_core.wire.layout import fits, pack
-from pfedgp_core.wire.names import ARRAYS, BEST, CONFIG, ROUND, RUN, SETTINGS, SHARED, SPEC, SPLIT, Fields
+from pfedgp_core.wire.names import ARRAYS, BEST, CLASSES, CONFIG, ROUND, RUN, SETTINGS, SHARED, SPEC, SPLIT, Fields
 from pfedgp_core.words import few
 from server.flower.deadline import objects_until
 
-__all__ = ["Late", "Packed", "Poll", "exchange", "pack_vector", "push", "request", "request_config", "unpack_vector"]
+__all__ = [
+    "Late",
+    "OwnClasses",
+    "Packed",
+    "Poll",
+    "exchange",
+    "pack_vector",
+    "push",
+    "request",
+    "request_config",
+    "unpack_vector",
+]
 
 logger = logging.getLogger("pfedgp.server")
 
@@ -76,26 +87,45 @@ class Packed:
     vector : float array [P]
     arrays : ArrayRecord, optional
         What `pack_vector` made of it, where that is there already.
+    own : OwnClasses, optional
+        Of the clients who get it, where they need a part of it alone.
 
     Attributes
     ----------
     vector : float32 [P]
-        What arrives.
+        All of it.
+    size, nbytes : int
+        Values and bytes that arrive.
     """
 
-    def __init__(self, vector: np.ndarray, arrays: ArrayRecord | None = None) -> None:
-        self.vector = np.ascontiguousarray(vector, dtype=np.float32)
-        self.fields: Fields = pack({}, {}, self.vector) if fits(self.vector) else {}
-        self.arrays = None if self.fields else arrays or pack_vector(self.vector)
+    def __init__(self, vector: np.ndarray, arrays: ArrayRecord | None = None, own: "OwnClasses | None" = None) -> None:
+        self.vector, self.own = np.ascontiguousarray(vector, dtype=np.float32), own
+        arriving = self.part(self.vector)
+        self.size, self.nbytes = arriving.size, arriving.nbytes
+        self.fields: Fields = pack({}, {}, arriving) if fits(arriving) else {}
+        self.arrays = None if self.fields else arrays or pack_vector(arriving)
+        if own is not None:
+            self.fields[CLASSES] = ",".join(map(str, own.classes))
+
+    def part(self, vector: np.ndarray) -> np.ndarray:
+        """What those who get this read of such a vector."""
+        return vector if self.own is None else vector[self.own.places]
+
+
+class OwnClasses(NamedTuple):
+    """The classes of a client, and the values that it reads and changes, bool [P]; see ``Method.own_places``."""
+
+    classes: tuple[int, ...]
+    places: np.ndarray
 
 
 def request(kind: str, node_id: int, config: ConfigRecord, packed: Packed | None, timeout: float) -> Message:
     """Make a request to one node that expires, undelivered, after `timeout` seconds."""
     content = RecordDict({CONFIG: config})
+    if packed is not None and packed.fields:
+        content = RecordDict({CONFIG: ConfigRecord(dict(config) | packed.fields)})
     if packed is not None and packed.arrays is not None:
         content[ARRAYS] = packed.arrays
-    elif packed is not None:
-        content = RecordDict({CONFIG: ConfigRecord(dict(config) | packed.fields)})
     return Message(content, dst_node_id=node_id, message_type=kind, ttl=timeout)
 
 
