@@ -30,7 +30,7 @@ from client.memory import require_room_for_model, site_limit
 from client.onboard import Onboarding, Outcome
 from client.own_site import own_site
 from client.source import Source, channels_of
-from pfedgp_core.data.datasets import Split, load_dataset
+from pfedgp_core.data.datasets import Split, client_splits, load_dataset
 from pfedgp_core.data.own.samples import Samples
 from pfedgp_core.data.simulated import simulated_partition
 from pfedgp_core.errors import ConfigError, DataError, NoSiteFolderError
@@ -157,5 +157,4 @@ def _simulated(model: TrainedModel, node_config: Mapping[str, Any]) -> tuple[str
             f"The model has other classes than the data set {settings.dataset!r}: give this node its own data with "
             "data-path."
         )
-    rows = partition.indices["train"][index]
-    return partition.client_names[index], Split(dataset.train.inputs[rows], dataset.train.labels[rows])
+    return partition.client_names[index], client_splits(dataset, partition, index)["train"]

@@ -14,16 +14,9 @@ from typing import Any
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.gp_settings import GPSettings
 from pfedgp_core.method_settings import MethodSettings, method_fields
-from pfedgp_core.registry import (
-    DATASETS,
-    METHODS,
-    NETWORKS,
-    PARTITIONS,
-    TASKS,
-    VARIANTS,
-    is_import_path,
-)
+from pfedgp_core.registry import METHODS, NETWORKS, TASKS, VARIANTS, is_import_path
 from pfedgp_core.setting import Value, check, default_of, kebab, setting
+from pfedgp_core.simulation_settings import SimulationSettings
 from pfedgp_core.variant_rules import check_variant
 from pfedgp_core.words import cut
 
@@ -35,34 +28,13 @@ GROUPS = ("gp", "own")  # fields of `Settings` that are groups of settings
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(SimulationSettings):
     """Everything that decides a federation's result, apart from the clients' own data."""
 
     # What is learned
     task: str = setting("classification", "what the data set's samples are labelled with", choices=TASKS)
     method: str = setting(
         "pfedgp", f"federated method: {', '.join(METHODS)}, or package.module:Class; its own settings are METHOD.*"
-    )
-    dataset: str = setting(
-        "digits", "data set of a simulation; deployed clients bring their own data", choices=DATASETS
-    )
-    data_root: str = setting("", "folder (or packed file) of the data set; empty = where the data set lies by default")
-    clients: int = setting(20, "clients that the simulated data set is split over", low=1, high=1_000_000)
-    unseen_clients: int = setting(
-        0,
-        "simulated clients, the last ones, that stay out of the run and can be onboarded after it",
-        low=0,
-        high=1_000_000,
-    )
-    partition: str = setting("k-class", "how the data set is split over simulated clients", choices=PARTITIONS)
-    classes_per_client: int = setting(
-        2, "distinct classes that each simulated client holds (k-class); unused in regression", low=1, high=100_000
-    )
-    dirichlet_alpha: float = setting(
-        0.1, "dirichlet: how alike clients are; the smaller, the fewer classes make up a client", low=1e-3, high=1e6
-    )
-    dirichlet_floor: int = setting(
-        10, "dirichlet: training samples that every simulated client has at least", low=1, high=1_000_000
     )
     class_names: str = setting(
         "", "classes of the federation, separated by commas; empty = all that the sites have before round 1"
@@ -175,10 +147,11 @@ class Settings:
                 if f.name not in GROUPS:
                     check(prefix + kebab(f.name), getattr(owner, f.name), f)
         self._check_method()
-        if self.clients_per_round > self.participants:
+        if self.clients_per_round > self.trainers:
+            novel = " - novel-clients" if self.novel_clients else ""
             raise ConfigError(
                 f"clients-per-round = {self.clients_per_round} is more than the clients that take part "
-                f"(clients - unseen-clients = {self.participants}): lower the first or raise clients."
+                f"(clients - unseen-clients{novel} = {self.trainers}): lower the first or raise clients."
             )
         check_variant(self.variant, self.task, self.objective, self.classes, self.personal_data)
         if self.aggregation in ("trimmed-mean", "nearest") and 0 < self.trim_share * self.clients_per_round < 1 - 1e-9:
@@ -213,11 +186,6 @@ class Settings:
     def run_name(self) -> str:
         """What a run is called before its time: the data set, and the variant of pFedGP or the other method."""
         return f"{self.dataset}-{self.variant if self.method == 'pfedgp' else self.method}"
-
-    @property
-    def participants(self) -> int:
-        """Simulated clients that take part in the run."""
-        return self.clients - self.unseen_clients
 
     @classmethod
     def from_run_config(cls, run_config: Mapping[str, Value]) -> "Settings":

@@ -130,6 +130,21 @@ PARTITIONS: dict[str, PartitionEntry] = {
         "a mix of classes and a size of its own for each",
         summary="classes by Dirichlet({dirichlet_alpha:g})",
     ),
+    "extended-dirichlet": PartitionEntry(
+        "pfedgp_core.data.partitions.extended_dirichlet:extended_dirichlet",
+        "few classes each, in unequal parts",
+        summary="{classes_per_client} classes per client by Dirichlet({dirichlet_alpha:g})",
+    ),
+    "quantity": PartitionEntry(
+        "pfedgp_core.data.partitions.quantity:quantity",
+        "all classes alike, and a size of its own for each",
+        summary="sizes by Dirichlet({dirichlet_alpha:g})",
+    ),
+    "flwr-datasets": PartitionEntry(
+        "pfedgp_core.data.partitions.flwr_datasets:by_flwr_datasets",
+        "by a partitioner of the package flwr-datasets",
+        summary="parts by {flwr_partitioner}",
+    ),
 }
 
 Kind = TypeVar("Kind", bound=Entry)

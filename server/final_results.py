@@ -15,6 +15,7 @@ from pfedgp_core.metrics.task_report import TaskReport
 from pfedgp_core.words import few
 from server.clients.roster import Roster
 from server.exchanged import Evaluation
+from server.novel_clients import group_results, novel_names
 from server.outcome import client_rows, summary
 from server.report.pictures import write_pictures
 from server.run.artefacts import RunFolder
@@ -99,12 +100,16 @@ def final_results(
     rows = client_rows(roster, test)
     folder.write_clients(rows)
     write_pictures(folder.path, history, test.pooled)
-    calibration = RunCalibration.of(test)
+    novel = novel_names(settings, roster)
+    calibration = RunCalibration.of(test, novel)
     if calibration is not None:
         folder.write_calibration(calibration.record(test, spec.class_names))
     _write_partition(folder, settings, roster.reference.partition_hash)
     score, missing = best.metrics.get(test.report.score), _missing(roster, test)
     total = summary(settings, roster, test, history, best.round, score, missing, elapsed())
+    if novel:
+        total["groups"], sentence = group_results(test, novel)
+        total["notes"].append(sentence)
     if calibration is not None:
         about = (settings, roster, spec, test.report, calibration.model_temperature)
         folder.save_model("best", best.vector, model_meta(best, *about))

@@ -1,6 +1,6 @@
 """Calibration of a whole run, from the sums that clients returned in the final evaluation."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,18 +34,22 @@ class RunCalibration:
     model_temperature: float | None
 
     @classmethod
-    def of(cls, test: Evaluation) -> "RunCalibration | None":
-        """Pool what clients returned; None where none returned sums for calibration, as in regression."""
+    def of(cls, test: Evaluation, novel: Collection[str] = ()) -> "RunCalibration | None":
+        """Pool what clients returned; None where none returned sums for calibration, as in regression.
+
+        Novel clients, given by their names, have no part in the choice of temperatures.
+        """
         extras = {
             name: a.reply.calibration for name, a in test.replies.accepted.items() if a.reply.calibration is not None
         }
         if not extras:
             return None
-        validation = bounded_counts([extra.validation[0].n for extra in extras.values()])
-        tested = test.counted
-        parts = [extra.thinned(n, tested[name]) for n, (name, extra) in zip(validation, extras.items(), strict=True)]
+        choosing = {name: extra.validation for name, extra in extras.items() if name not in novel}
+        counts = bounded_counts([sums[0].n for sums in choosing.values()])
+        validation, tested = dict(zip(choosing, counts, strict=True)), test.counted
+        parts = [extra.thinned(validation.get(name, 0), tested[name]) for name, extra in extras.items()]
         total = sum(parts, CalibrationSums.zero())
-        prudent = prudent_temperature([extra.validation for extra in extras.values()])
+        prudent = prudent_temperature(list(choosing.values()))
         return cls(total, lowest_ece(total.validation), prudent)
 
     def record(self, test: Evaluation, class_names: Sequence[str]) -> dict[str, Any]:

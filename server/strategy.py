@@ -25,6 +25,7 @@ from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 from server.clients.roster import Client, Roster
 from server.downloads import Downloads
 from server.exchanged import Asked, Evaluation, Training
+from server.first_words import say_first
 from server.flower.messages import pack_vector, request, unpack_vector
 from server.flower.reply_checks import (
     Accepted,
@@ -35,9 +36,8 @@ from server.flower.reply_checks import (
     read_train_reply,
 )
 from server.intake import Intake
+from server.novel_clients import without_novel
 from server.stragglers import Stragglers
-from server.unused_settings import unused_settings
-from server.weights import doubtful_claims
 
 __all__ = ["WITH_UPDATE", "MethodStrategy"]
 
@@ -72,34 +72,19 @@ class MethodStrategy(Strategy):
 
     def summary(self) -> None:
         """Log who takes part in what."""
-        clients = self.roster.all
-        samples = [sum(getattr(c.hello, f"n_{split}") for c in clients) for split in ("train", "validation", "test")]
-        logger.info(
-            "%d clients with %d training, %d validation and %d test samples; %d shared values (%.1f MB a message)",
-            *(len(clients), *samples, self.upload_size, 4e-6 * self.upload_size),
-        )
-        for split, words in (("train", "training"), ("validation", "validation"), ("test", "test")):
-            for doubt in doubtful_claims(words, {c.name: getattr(c.hello, f"n_{split}") for c in clients}):
-                logger.warning("%s", doubt)
-        for sentence in unused_settings(self.settings, self.method):
-            logger.warning("%s", sentence)
-        if self.roster.own_data and self.method.exposed and self.settings.aggregation != "nearest":
-            logger.warning(
-                "method = %s: one of five sites that attacks in every round can cost much accuracy under aggregation = "
-                "%s; 'nearest' with trim-share = 0.2 keeps more, at a price where nobody attacks: see docs/attacks.md",
-                *(self.settings.method, self.settings.aggregation),
-            )
+        say_first(self.settings, self.roster, self.method)
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> list[Message]:
-        """Ask ``clients-per-round`` connected clients, drawn without replacement, to train.
+        """Ask ``clients-per-round`` connected clients, drawn without replacement, to train; novel ones are never drawn.
 
         Where `config` names a split, connected clients that have such data, all or `evaluate-clients` of them, evaluate
         the same arrays as well, as the model of the round before: those that train too ahead of it and in the same
         reply, the others by an evaluate request of their own. That spares an exchange.
         """
-        free, split = self.stragglers.free(self.roster.online()), str(config[SPLIT])
+        online, split = self.roster.online(), str(config[SPLIT])
+        free = self.stragglers.free(without_novel(online, self.settings, self.roster))
         rng = Stream(self.settings.seed, "sample", server_round).numpy
         places = rng.choice(len(free), size=min(self.settings.clients_per_round, len(free)), replace=False)
         drawn = [free[i] for i in sorted(places)]
@@ -180,6 +165,8 @@ class MethodStrategy(Strategy):
     def _measuring(self, split: str, model_round: int) -> tuple[dict[str, Client], int]:
         """Clients that measure the model of a round, by name, and how many could; drawn by run and round alone."""
         able = [client for client in self.roster.online() if client.hello.count(split)]
+        if split == "validation":
+            able = without_novel(able, self.settings, self.roster)
         size, chosen = self.settings.evaluate_clients, able
         if split == "validation" and 0 < size < len(able):
             rng = Stream(self.settings.seed, "evaluated", model_round).numpy

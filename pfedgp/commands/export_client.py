@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_arguments", "main"]
 
-_NAMED = ("dataset", "data-root", "clients", "classes-per-client", "seed")
+_NAMED = ("dataset", "data-root", "clients", "partition", "classes-per-client", "noise", "seed")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,10 +38,10 @@ def main(args: argparse.Namespace) -> int:
     flat = read_settings_file(args.config) if args.config else {}
     Outputs.take(flat)
     # They have no part in who holds what, and must not stand in the way of a small number of clients.
-    flat |= {"clients-per-round": 1, "min-results": 1}
+    flat |= {"clients-per-round": 1, "min-results": 1, "aggregation": "uniform"}
     settings = collect_settings(flat, vars(args), [])
 
-    from pfedgp_core.data.datasets import Split, load_dataset
+    from pfedgp_core.data.datasets import client_splits, load_dataset
     from pfedgp_core.data.simulated import simulated_partition
     from pfedgp_core.files.folder import write_folder
 
@@ -54,12 +54,10 @@ def main(args: argparse.Namespace) -> int:
         raise ConfigError(f"--client {args.client!r} is not in the federation: {hint}")
     index = names.index(args.client)
     files, sizes = {}, []
-    for name, split in dataset.splits().items():
-        rows = partition.indices[name][index]
-        if len(rows):
-            own = Split(split.inputs[rows], split.labels[rows])
+    for name, own in client_splits(dataset, partition, index).items():
+        if len(own):
             files[f"{name}.npz"] = _to_npz(own, dataset.class_names)
-        sizes.append(f"{name} {len(rows)}")
+        sizes.append(f"{name} {len(own)}")
     out = args.out.expanduser()
     write_folder(out, files)
     classes = few([dataset.class_names[c] for c in partition.classes[index]], 20)

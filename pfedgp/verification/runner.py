@@ -6,7 +6,9 @@ from typing import NamedTuple
 import torch
 
 from pfedgp.verification.compare import Verdict, compare, float32_tolerance
+from pfedgp.verification.corruption_topic import CORRUPTION_SPEC_RULES, CORRUPTION_VALUES_RULES
 from pfedgp.verification.coupling_topic import COUPLING_RULES
+from pfedgp.verification.dirichlet_topic import DIRICHLET_RULES
 from pfedgp.verification.floors_topic import FLOORS_RULES
 from pfedgp.verification.format import KINDS, Assert, Case, NotUnderstood
 from pfedgp.verification.hypernetwork_topic import HYPERNETWORK_RULES
@@ -54,6 +56,9 @@ TOPICS: dict[str, Sequence[Rule]] = {
     "pfedhn": HYPERNETWORK_RULES,
     "floors": FLOORS_RULES,
     "metrics": METRICS_RULES,
+    "dirichlet": DIRICHLET_RULES,
+    "corruption_spec": CORRUPTION_SPEC_RULES,
+    "corruption_values": CORRUPTION_VALUES_RULES,
 }
 
 

@@ -1,13 +1,14 @@
 """Data sets of a simulation, and one client's share of them.
 
-``load_dataset`` gives whole data sets as numpy arrays; ``client_data`` cuts out what a partition gives to one client,
-as normalised tensors.
+``load_dataset`` gives whole data sets as numpy arrays; ``client_splits`` cuts out what a partition gives to one client,
+through the client's noise model where it has one, and ``client_data`` makes normalised tensors of that.
 """
 
 from collections.abc import Callable
 from functools import lru_cache
 
 from pfedgp_core.data.moments import input_statistics
+from pfedgp_core.data.noisy_split import noisy_splits
 from pfedgp_core.data.partitions.base import Partition
 from pfedgp_core.data.samples import (
     ClientData,
@@ -26,6 +27,7 @@ __all__ = [
     "Split",
     "TensorSplit",
     "client_data",
+    "client_splits",
     "input_statistics",
     "load_dataset",
     "normalised",
@@ -64,8 +66,8 @@ def load_dataset(name: str, root: str = "", seed: int = 0) -> Dataset:
     return dataset
 
 
-def client_data(dataset: Dataset, partition: Partition, client_index: int) -> ClientData:
-    """Cut out and normalise the samples of one client.
+def client_splits(dataset: Dataset, partition: Partition, client_index: int) -> dict[str, Split]:
+    """Cut out the samples of one client, by split: as the data set has them, or through the client's noise model.
 
     Raises
     ------
@@ -78,17 +80,24 @@ def client_data(dataset: Dataset, partition: Partition, client_index: int) -> Cl
         raise ConfigError(
             f"client {client_index} is not in the partition; give a number from 0 to {len(partition.client_names) - 1}."
         )
-    tensors = {}
+    splits, own = {}, {}
     for name, split in dataset.splits().items():
         if name not in partition.indices:
             raise DataError(f"The partition has no split {name!r}; make it from the labels of {dataset.name}.")
-        rows = partition.indices[name][client_index]
+        rows = own[name] = partition.indices[name][client_index]
         if len(rows) and rows.max() >= len(split):
             raise DataError(
                 f"The partition names {name} sample {rows.max()}, but {dataset.name} has {len(split)}; "
                 f"make it again from this data set."
             )
-        tensors[name] = normalised(Split(split.inputs[rows], split.labels[rows]), dataset.mean, dataset.std)
+        splits[name] = Split(split.inputs[rows], split.labels[rows])
+    return noisy_splits(splits, own, partition.noise, client_index) if partition.noise else splits
+
+
+def client_data(dataset: Dataset, partition: Partition, client_index: int) -> ClientData:
+    """Normalise the samples of one client by the statistics of the data without noise. Raises as `client_splits`."""
+    splits = client_splits(dataset, partition, client_index)
+    tensors = {name: normalised(split, dataset.mean, dataset.std) for name, split in splits.items()}
     return ClientData(
         name=partition.client_names[client_index],
         class_names=dataset.class_names,

@@ -1,16 +1,14 @@
 """Samples in memory: splits of a data set, one client's share, their normalisation and stratified splitting."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from pfedgp_core.data.partitions.k_class import largest_remainder_counts
+from pfedgp_core.data.partitions.stratified import stratified_split
 from pfedgp_core.data.pixels import SMALL, Inputs, Pixels
 from pfedgp_core.errors import DataError
-from pfedgp_core.numerics.streams import Stream
 
 __all__ = [
     "SPLIT_SEED",
@@ -209,20 +207,3 @@ def normalised(split: Split, mean: np.ndarray, std: np.ndarray) -> TensorSplit:
 
 def _not_finite() -> DataError:
     return DataError("Normalised inputs hold NaN or infinity; rescale features that are beyond the range of float32.")
-
-
-def stratified_split(labels: np.ndarray, shares: Sequence[float], stream: Stream) -> list[np.ndarray]:
-    """Draw disjoint index sets that cover all samples and hold each class in proportion to ``shares``.
-
-    Returns
-    -------
-    list of numpy.ndarray, int64
-        One ascending index array per share; counts per class by largest remainder.
-    """
-    parts: list[list[np.ndarray]] = [[] for _ in shares]
-    for c in np.unique(labels):
-        rows = stream.child(int(c)).numpy.permutation(np.flatnonzero(labels == c))
-        ends = np.cumsum(largest_remainder_counts(shares, len(rows)))
-        for part, chosen in zip(parts, np.split(rows, ends[:-1]), strict=True):
-            part.append(chosen)
-    return [np.sort(np.concatenate(part)).astype(np.int64) for part in parts]

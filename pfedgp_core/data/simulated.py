@@ -6,10 +6,13 @@ from functools import lru_cache
 import numpy as np
 
 from pfedgp_core.config import Settings
+from pfedgp_core.data.corruptions.noise_models import assigned
 from pfedgp_core.data.datasets import ClientData, Dataset, client_data, input_statistics, load_dataset
 from pfedgp_core.data.partitions.base import Partition, Partitioner
+from pfedgp_core.data.partitions.part_of_data import partition_data
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.registry import DATASETS, PARTITIONS, entry
+from pfedgp_core.words import shape_text
 
 __all__ = ["ClientSummary", "simulated_client", "simulated_partition", "simulated_summary"]
 
@@ -32,9 +35,10 @@ def simulated_partition(settings: Settings) -> Partition:
     dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
     split: Partitioner = entry(PARTITIONS, "partition", settings.partition).load()
     if dataset.class_names:
-        return split(dataset.labels, len(dataset.class_names), settings)
-    # Without classes there is one kind of sample, in which every client shares.
-    return split(dataset.labels, 1, settings.replace(classes_per_client=1))
+        partition = partition_data(split, dataset.labels, len(dataset.class_names), settings)
+    else:  # without classes there is one kind of sample, in which every client shares
+        partition = partition_data(split, dataset.labels, 1, settings.replace(classes_per_client=1))
+    return _with_noise(partition, dataset.input_shape, settings)
 
 
 @dataclass(frozen=True)
@@ -84,10 +88,23 @@ def simulated_summary(settings: Settings, index: int) -> ClientSummary:
 def simulated_client(settings: Settings, index: int) -> ClientData:
     """Return the data of client `index` of the simulated federation.
 
-    Clients that stay out of the run have no part in the normalisation either. Raises as `simulated_partition`.
+    Clients that stay out of the run, or do not train, have no part in the normalisation either. Raises as
+    `simulated_partition`.
     """
     partition = simulated_partition(settings)
     return client_data(_dataset(settings), partition, index)
+
+
+def _with_noise(partition: Partition, input_shape: tuple[int, ...], settings: Settings) -> Partition:
+    """The same with a noise model for each client, where the settings ask for it."""
+    if settings.noise == "none":
+        return partition
+    if len(input_shape) != 3 or input_shape[0] not in (1, 3):
+        raise ConfigError(
+            f"noise = {settings.noise!r} is for images that are grey or coloured, and inputs of "
+            f"{settings.dataset!r} have shape {shape_text(input_shape)}: set noise = 'none'."
+        )
+    return replace(partition, noise=assigned(settings.clients, settings.seed, settings.noise))
 
 
 def _check_task(settings: Settings) -> None:
@@ -102,10 +119,10 @@ def _check_task(settings: Settings) -> None:
 
 @lru_cache(maxsize=1)
 def _dataset(settings: Settings) -> Dataset:
-    """The data set, normalised by the clients that take part."""
+    """The data set, normalised by the training samples of the clients that train."""
     dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
-    if settings.participants == settings.clients:
+    if settings.trainers == settings.clients:
         return dataset
-    rows = simulated_partition(settings).indices["train"][: settings.participants]
+    rows = simulated_partition(settings).indices["train"][: settings.trainers]
     mean, std = input_statistics(dataset.train.inputs[np.concatenate(rows)])
     return replace(dataset, mean=mean, std=std)

@@ -115,6 +115,12 @@ def _sampler(settings: Settings) -> tuple[str, str]:
     return "sampler", f"{gp.sweeps} sweeps, {gp.train_chains} chains in training, {gp.predict_chains} in prediction"
 
 
+def _partitioned(settings: Settings) -> str:
+    """How the data set is split, and how noisy it is."""
+    split = PARTITIONS[settings.partition].summary.format_map(vars(settings))
+    return split if settings.noise == "none" else f"{split}, noise of {settings.noise}"
+
+
 def _noise(settings: Settings) -> tuple[str, str]:
     return "noise", f"variance {settings.gp.noise_variance:g} at first, learned"
 
@@ -124,7 +130,7 @@ CLASSIFICATION = TaskReport(
     score="accuracy",
     worth=lambda sums: sums.correct / sums.n,
     sample=1.0,
-    labels=lambda settings: PARTITIONS[settings.partition].summary.format_map(vars(settings)),
+    labels=_partitioned,
     inference=_sampler,
 )
 REGRESSION = TaskReport(

@@ -9,7 +9,21 @@ __all__ = ["OF_SIMULATIONS", "PUBLISHED", "UNKNOWN", "Origin"]
 
 UNKNOWN = "unknown data, as no client took part"
 # Settings that say nothing about sites' own data.
-OF_SIMULATIONS = ("dataset", "data-root", "unseen-clients", "partition", "classes-per-client")
+OF_SIMULATIONS = (
+    "dataset",
+    "data-root",
+    "unseen-clients",
+    "partition",
+    "classes-per-client",
+    "dirichlet-alpha",
+    "dirichlet-floor",
+    "dirichlet-balanced",
+    "novel-clients",
+    "novel-alpha",
+    "flwr-partitioner",
+    "train-samples",
+    "noise",
+)
 PUBLISHED = {"data": "own data of each site", "repeat": "pfedgp run --publish MODEL"}
 
 

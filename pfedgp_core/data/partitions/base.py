@@ -6,7 +6,7 @@ A way to split is one file beside this one and one line of `pfedgp_core.registry
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from pfedgp_core.checks import MALFORMED, count, finite, text
 from pfedgp_core.config import Settings
+from pfedgp_core.data.corruptions.noise_models import NoisePlan
 from pfedgp_core.errors import DamagedStateError, DataError
 from pfedgp_core.files.json_file import parse_object
 from pfedgp_core.words import cut
@@ -37,12 +38,18 @@ class Partition:
         The share of each of those classes that the client holds; sums to 1 over the holders of a class.
     indices : dict of str to tuple of int64 arrays
         For each split (``train``, ``validation``, ``test``) one ascending index array per client.
+    noise : NoisePlan, optional
+        Through which noise model each client sees its images.
+    left_out : dict of str to int
+        Samples of a split that nobody holds; empty where every sample has a holder.
     """
 
     client_names: tuple[str, ...]
     classes: tuple[tuple[int, ...], ...]
     fractions: tuple[tuple[float, ...], ...]
     indices: dict[str, tuple[np.ndarray, ...]]
+    noise: NoisePlan | None = None
+    left_out: dict[str, int] = field(default_factory=dict)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Partition) and self.hash == other.hash
@@ -86,6 +93,8 @@ class Partition:
                     split: tuple(frozen(list(map(count, rows))) for rows in each)
                     for split, each in content["indices"].items()
                 },
+                left_out={text(split): count(n) for split, n in content.get("left_out", {}).items()},
+                noise=NoisePlan.of(content["noise"], len(content["client_names"])) if "noise" in content else None,
             )
         except MALFORMED as error:
             raise DamagedStateError(
@@ -99,12 +108,15 @@ class Partition:
         return partition
 
     def _content(self) -> dict[str, Any]:
-        return {
+        content = {
             "client_names": self.client_names,
             "classes": self.classes,
             "fractions": self.fractions,
             "indices": {split: [rows.tolist() for rows in each] for split, each in self.indices.items()},
         }
+        # Fields that say nothing are not written, so that the hashes of published partitions stay.
+        more = {"noise": self.noise.content() if self.noise else None, "left_out": self.left_out}
+        return content | {key: value for key, value in more.items() if value}
 
 
 class Partitioner(Protocol):

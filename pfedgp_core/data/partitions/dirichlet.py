@@ -4,6 +4,12 @@ Each client's mix is drawn from Dirichlet(alpha, ..., alpha) over the classes; t
 up a client. The samples of a class are shared out in proportion to what its clients have of it, so all of them have a
 holder. Clients then differ in size too. A draw that leaves a client with too few training samples is drawn anew, a
 bounded number of times.
+
+With ``dirichlet-balanced`` all clients have equally many training samples, as in Hsu, Qi and Brown, "Measuring the
+effects of non-identical data distribution for federated visual classification" (2019): client by client, in random
+order, samples are drawn by the client's mix from what is left. The last ones take what the others left over.
+
+With ``novel-alpha`` clients that do not train make a group of their own (`groups`).
 """
 
 from collections.abc import Mapping
@@ -11,45 +17,23 @@ from collections.abc import Mapping
 import numpy as np
 
 from pfedgp_core.config import Settings
-from pfedgp_core.data.partitions.base import Partition, checked_labels, client_names, frozen
-from pfedgp_core.data.partitions.k_class import largest_remainder_counts
-from pfedgp_core.errors import ConfigError, DataError
+from pfedgp_core.data.partitions.base import Partition, checked_labels
+from pfedgp_core.data.partitions.groups import two_groups
+from pfedgp_core.data.partitions.shares import Shares, drawn_shares, sample_counts, shared_out
 from pfedgp_core.numerics.streams import Stream
 
-__all__ = ["TRIES", "class_shares", "dirichlet", "sample_counts"]
+__all__ = ["balanced_counts", "class_shares", "dirichlet"]
 
-TRIES = 1000
 _LEAST = 1e-12  # of a proportion; smaller ones make no difference and cost exact arithmetic
 
 
 def dirichlet(labels: Mapping[str, np.ndarray], n_classes: int, settings: Settings) -> Partition:
-    """See ``Partitioner``.
-
-    The shares of a class are the same in every split. Validation and test samples of a class go only to clients that
-    have training samples of it, wherever there are any.
-    """
+    """See ``Partitioner``. The shares of a class are the same in every split."""
     checked = checked_labels(labels, n_classes)
     stream = Stream(settings.seed, "partition", "dirichlet")
-    shares, held = _drawn(np.bincount(checked["train"], minlength=n_classes), settings, stream)
-    owners = (held > 0) | (held.sum(axis=0) == 0)
-    shares = np.where(owners, shares, 0.0)
-    shares /= shares.sum(axis=0)
-    indices = {}
-    for split, each in checked.items():
-        parts: list[list[np.ndarray]] = [[] for _ in range(settings.clients)]
-        for c in range(n_classes):
-            rows = stream.child(split, c).numpy.permutation(np.flatnonzero(each == c))
-            holders = np.flatnonzero(owners[:, c])
-            counts = held[holders, c] if split == "train" else largest_remainder_counts(shares[holders, c], len(rows))
-            for client, part in zip(holders, np.split(rows, np.cumsum(counts)[:-1]), strict=True):
-                parts[client].append(part)
-        indices[split] = tuple(frozen(np.sort(np.concatenate(own))) for own in parts)
-    return Partition(
-        client_names=client_names(settings.clients),
-        classes=tuple(tuple(np.flatnonzero(own).tolist()) for own in owners),
-        fractions=tuple(tuple(row[own].tolist()) for row, own in zip(shares, owners, strict=True)),
-        indices=indices,
-    )
+    if settings.novel_alpha > 0 and settings.trainers < settings.clients:
+        return two_groups(checked, n_classes, settings, stream, _one_group)
+    return _one_group(checked, n_classes, settings, stream)
 
 
 def class_shares(proportions: np.ndarray) -> np.ndarray:
@@ -65,44 +49,46 @@ def class_shares(proportions: np.ndarray) -> np.ndarray:
     return shares
 
 
-def sample_counts(shares: np.ndarray, class_counts: np.ndarray) -> np.ndarray:
-    """Return how many samples of each class each client gets, int64 [clients, classes], dropping none.
+def balanced_counts(proportions: np.ndarray, class_counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return counts, int64 [clients, classes], whose rows have equal sums up to one, drawn by each client's mix.
 
     Parameters
     ----------
-    shares : float array [clients, classes]
-        As `class_shares` returns them.
+    proportions : float array [clients, classes]
+        The mix of each client; its rows sum to 1.
     class_counts : int array [classes]
+        Columns of the result sum to them.
+    rng : Generator
     """
-    columns = [largest_remainder_counts(share, int(n)) for share, n in zip(shares.T, class_counts, strict=True)]
-    return np.array(columns, dtype=np.int64).T
+    clients, left = len(proportions), class_counts.astype(np.int64)
+    counts = np.zeros(proportions.shape, np.int64)
+    sizes = np.full(clients, left.sum() // clients)
+    sizes[: left.sum() % clients] += 1
+    for client, size in zip(rng.permutation(clients), sizes, strict=True):
+        missing = int(size)
+        while missing:
+            mix = np.where(left > 0, proportions[client], 0.0)
+            if mix.sum() < _LEAST:  # all of the client's classes are gone
+                mix = left.astype(np.float64)
+            taken = np.minimum(rng.multinomial(missing, mix / mix.sum()), left)
+            counts[client] += taken
+            left = left - taken
+            missing -= int(taken.sum())
+    return counts
 
 
-def _drawn(class_counts: np.ndarray, settings: Settings, stream: Stream) -> tuple[np.ndarray, np.ndarray]:
-    """Draw until every client has enough training samples.
+def _one_group(labels: Mapping[str, np.ndarray], n_classes: int, settings: Settings, stream: Stream) -> Partition:
+    class_counts, alpha = np.bincount(labels["train"], minlength=n_classes), settings.dirichlet_alpha
 
-    Returns
-    -------
-    shares : float64 [clients, classes]
-        Of each class.
-    counts : int64 [clients, classes]
-        Training samples.
-    """
-    clients, alpha, floor = settings.clients, settings.dirichlet_alpha, settings.dirichlet_floor
-    if class_counts.sum() < clients * floor:
-        raise DataError(
-            f"{class_counts.sum()} training samples are too few for clients = {clients} with dirichlet-floor = {floor} "
-            "each: lower one of them."
-        )
-    for tried in range(TRIES):
-        draw = stream.child("mix", tried).numpy
-        shares = class_shares(draw.dirichlet(np.full(len(class_counts), alpha), size=clients))
-        if (shares * class_counts).sum(axis=1).min() < floor:  # before the exact counts, which take longer
-            continue
-        counts = sample_counts(shares, class_counts)
-        if counts.sum(axis=1).min() >= floor:
-            return shares, counts
-    raise ConfigError(
-        f"dirichlet-alpha = {alpha:g} left one of clients = {clients} with fewer than dirichlet-floor = {floor} "
-        f"training samples in each of {TRIES} draws: raise dirichlet-alpha, or lower clients or dirichlet-floor."
-    )
+    def draw(tried: int) -> Shares | None:
+        rng = stream.child("mix", tried).numpy
+        mixes = rng.dirichlet(np.full(n_classes, alpha), size=settings.clients)
+        if settings.dirichlet_balanced:
+            counts = balanced_counts(mixes, class_counts, rng)
+            return Shares(class_shares(counts / np.maximum(class_counts, 1)), counts)
+        shares = class_shares(mixes)
+        if (shares * class_counts).sum(axis=1).min() < settings.dirichlet_floor:  # exact counts take longer
+            return None
+        return Shares(shares, sample_counts(shares, class_counts))
+
+    return shared_out(labels, drawn_shares(class_counts, settings, draw), stream)

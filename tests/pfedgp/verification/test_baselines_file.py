@@ -1,4 +1,4 @@
-"""The baselines' public file: what the product has passes, what it does not have is said not to be understood."""
+"""The baselines' public file: every topic is built and passes, and what is not known is said not to be understood."""
 
 import pytest
 import torch
@@ -6,17 +6,12 @@ import torch
 from pfedgp.verification.runner import TOPICS
 from tests.pfedgp.verification.golden_runs import failures, public, results
 
-NAMES = sorted({case["topic"] for case in public()})
-BUILT = [name for name in NAMES if name in TOPICS]
-NOT_BUILT = [name for name in NAMES if name not in TOPICS]
+BUILT = sorted({case["topic"] for case in public()})
 
 
-@pytest.mark.parametrize(
-    "topic",
-    ["fedavg", "fedper", "floors", "fedu", "fola", "lgfedavg", "metrics", "peravg", "pfedhn", "pfedme", "pfedme_prox"],
-)
+@pytest.mark.parametrize("topic", BUILT)
 def test_topic_is_built(topic):
-    assert topic in BUILT
+    assert topic in TOPICS
 
 
 @pytest.mark.parametrize("topic", BUILT)
@@ -26,13 +21,14 @@ def test_built_topic_passes_in_both_precisions(topic):
 
 @pytest.mark.parametrize("topic", BUILT)
 def test_every_value_is_compared_in_both_precisions(topic):
-    exact = [check for case in public(topic) for check in case["asserts"] if check["kind"] == "exact"]
-    assert len([r for r in results(public(topic)) if r.status == "PASS"]) == 2 * len(exact)
+    kinds = [check["kind"] for case in public(topic) for check in case["asserts"]]
+    sampled = kinds.count("mc")  # in float64 alone
+    assert len([r for r in results(public(topic)) if r.status == "PASS"]) == 2 * kinds.count("exact") + sampled
 
 
-@pytest.mark.parametrize("topic", NOT_BUILT)
-def test_topic_that_is_not_built_is_not_understood(topic):
-    assert {(r.status, r.understood) for r in results(public(topic))} == {("FAIL", False)}
+def test_topic_that_is_not_built_is_not_understood():
+    cases = [case | {"topic": "weather"} for case in public("dirichlet")]
+    assert {(r.status, r.understood) for r in results(cases)} == {("FAIL", False)}
 
 
 def test_information_is_not_matched():
@@ -52,21 +48,22 @@ def test_unknown_name_is_not_understood(topic):
     assert [r.name.split()[0] for r in results([case]) if not r.understood] == ["colour_of_the_server"] * 2
 
 
-def pushed(value):
-    """The value with its first number moved by more than any tolerance."""
+def pushed(value, by=1e-2):
+    """The value with its first number moved, or one more where there is none."""
     if isinstance(value, dict):
         first = next(iter(value))
-        return {**value, first: pushed(value[first])}
+        return {**value, first: pushed(value[first], by)}
     if isinstance(value, list):
-        return [pushed(value[0]), *value[1:]]
-    return value + 1e-2
+        return [pushed(value[0], by), *value[1:]] if value else [by]
+    return value + by
 
 
 @pytest.mark.parametrize("topic", BUILT)
 def test_every_value_can_fail(topic):
     cases = public(topic)
-    for check in (check for case in cases for check in case["asserts"]):
-        check["value"] = pushed(check["value"])
+    for check in (check for case in cases for check in case["asserts"] if check["kind"] != "spec"):
+        # Tolerances: 1 of a grey level, 5 % of a moment, and less of everything else.
+        check["value"] = pushed(check["value"], 2.5 if check.get("atol") == 1.0 else 0.1 if "rtol" in check else 1e-2)
     assert [r.name for r in results(cases) if r.status == "PASS"] == []
 
 

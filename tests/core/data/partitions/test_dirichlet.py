@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from pfedgp_core.config import Settings
 from pfedgp_core.data.partitions.base import Partition
-from pfedgp_core.data.partitions.dirichlet import class_shares, dirichlet, sample_counts
+from pfedgp_core.data.partitions.dirichlet import class_shares, dirichlet
+from pfedgp_core.data.partitions.shares import sample_counts
 from pfedgp_core.data.simulated import simulated_partition
 from pfedgp_core.errors import ConfigError, DataError
 
