@@ -146,6 +146,11 @@ VERBS = {
         "write the data of a simulated client as files, to try onboarding with",
         "pfedgp export-client --dataset digits --clients 20 --client client-18 --out client-18",
     ),
+    "partition": Verb(
+        "pfedgp.commands.partition",
+        "show who holds what in a simulation, without running it",
+        "pfedgp partition --dataset digits --clients 20 --partition dirichlet --plot partition.png",
+    ),
     "settings": Verb(
         "pfedgp.commands.settings",
         "list every setting with its default and meaning",
