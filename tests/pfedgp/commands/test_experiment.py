@@ -32,7 +32,7 @@ def started(tmp_path: Path, *options: str) -> "subprocess.Popen[str]":
     command += ["--out", str(tmp_path / "out"), "--jobs", "1", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     lines = tmp_path / "out" / "runs" / "full.two.seed-0" / "metrics.jsonl"
-    wait_for(lambda: process.poll() is not None or (lines.exists() and lines.read_bytes()), 240, "a round")
+    wait_for(lambda: process.poll() is not None or (lines.exists() and lines.read_bytes()), 480, "a round")
     assert process.poll() is None, process.communicate()
     return process
 
