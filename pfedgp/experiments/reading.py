@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pfedgp.experiments.specification import OF_THE_TEST, SCALED, Column, Experiment, Reported, Row, Search
+from pfedgp.experiments.specification import HEADS, OF_THE_TEST, SCALED, Column, Experiment, Reported, Row, Search
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, PFedGPError, UnreadableFileError
 from pfedgp_core.files.toml_file import read_toml
@@ -109,14 +109,16 @@ def _check_test_only(experiment: Experiment, row: Row) -> None:
     if row.of not in experiment.rows or experiment.rows[row.of].of:
         trained = [name for name, each in experiment.rows.items() if not each.of]
         raise ConfigError(f"row {row.name!r} is of {row.of!r}: {near(row.of, trained)}")
-    base = experiment.rows[row.of]
-    for key in {*row.settings, *(key for flat in row.at.values() for key in flat)} - {*OF_THE_TEST}:
-        allowed = ", ".join(OF_THE_TEST)
-        raise ConfigError(f"row {row.name!r} is of {row.of!r} and changes {key}: it may change {allowed} alone.")
+    base, flat = experiment.rows[row.of], [row.settings, *row.at.values()]
+    for key, value in (pair for each in flat for pair in each.items()):
+        head = value in HEADS if key == "method" else key.startswith(tuple(f"{name}." for name in HEADS))
+        if not head and key not in OF_THE_TEST:
+            allowed = ", ".join(("method (to " + " or ".join(HEADS) + ")", *OF_THE_TEST))
+            raise ConfigError(f"row {row.name!r} is of {row.of!r} and changes {key}: it may change {allowed}.")
     method = base.settings.get("method", experiment.settings.get("method", "pfedgp"))
     if row.grid or not set(row.columns) <= set(base.columns) or method != "pfedgp":
         raise ConfigError(
-            f"row {row.name!r} is of {row.of!r}, a row of pfedgp with the same columns is meant, and no grid."
+            f"row {row.name!r} is of {row.of!r}: a row of pfedgp with the same columns is meant, and no grid."
         )
 
 

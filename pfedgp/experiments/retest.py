@@ -88,7 +88,7 @@ def retested(run: Path, tested: Settings) -> dict[str, Any]:
     for i in range(tested.participants):
         data = simulated_client(tested, i)
         stream = Stream(tested.seed, "evaluate", "test", meta["round"], data.name)
-        result = method.evaluate(vector, None, data, "test", stream)
+        result = method.evaluate(method.download(vector, data.name), None, data, "test", stream)
         pooled += result.sums
         own += result.own or result.sums
     with kept(run):

@@ -5,9 +5,9 @@ from itertools import product
 
 from pfedgp_core.setting import Value
 
-__all__ = ["OF_THE_TEST", "SCALED", "Column", "Experiment", "Flat", "Reported", "Row", "Search"]
+__all__ = ["HEADS", "OF_THE_TEST", "SCALED", "Column", "Experiment", "Flat", "Reported", "Row", "Search"]
 
-# Settings that a row may change in a model that another row has trained.
+# Settings that a row may change in a model that another row has trained; and heads for the method, with their own.
 OF_THE_TEST = (
     "personal-data",
     "inducing-per-class",
@@ -16,6 +16,7 @@ OF_THE_TEST = (
     "gp.link",
     "gp.quadrature",
 )
+HEADS = ("class-mean", "softmax-head")
 SCALED = ("rounds", "evaluate-every", "lg-fedavg.fedavg-rounds")
 Flat = dict[str, Value]
 

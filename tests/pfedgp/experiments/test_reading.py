@@ -84,7 +84,8 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     [
         ('of = "ful"', "did you mean 'full'"),
         ('of = "again"', "choose one of: full, fedavg"),
-        ('of = "full"\nsettings = { learning-rate = 0.1 }', "changes learning-rate: it may change personal-data"),
+        ('of = "full"\nsettings = { learning-rate = 0.1 }', "changes learning-rate: it may change method"),
+        ('of = "full"\nsettings = { method = "lda" }', "changes method: it may change method"),
         ('of = "fedavg"\nsettings = { gp.predict-sweeps = 9 }', "a row of pfedgp with the same columns is meant"),
     ],
 )

@@ -34,6 +34,13 @@ def test_fewer_inducing_inputs_change_the_probabilities(run: Path) -> None:
     assert again["nll"] != read_object(run / "summary.json")["nll"]
 
 
+def test_another_head_takes_the_same_features(run: Path) -> None:
+    heads = [retested(run, IP.replace(method=name)) for name in ("class-mean", "softmax-head")]
+    former = read_object(run / "summary.json")
+    assert len({former["nll"], *(each["nll"] for each in heads)}) == 3
+    assert all(each["accuracy"] > 0.5 for each in heads)  # of two classes a client
+
+
 def test_the_first_inducing_inputs_of_each_class_are_kept() -> None:
     state = SharedState.initial(IP, SHAPE, 3)
     fewer = with_fewer_inducing(state.to_vector(), IP, IP.replace(inducing_per_class=2), SHAPE, 3)
