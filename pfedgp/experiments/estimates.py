@@ -83,6 +83,8 @@ class Entry:
     def own(self) -> Estimate | None:
         """The same over each client's own classes alone."""
         group, dot, key = self.metric.rpartition(".")
+        if key.startswith("own_"):
+            return self.ours
         return self.metric_of(f"{group}{dot}own_{key}", self.scale)
 
     def cost(self, key: str) -> float | None:

@@ -110,16 +110,18 @@ def _check_test_only(experiment: Experiment, row: Row) -> None:
         trained = [name for name, each in experiment.rows.items() if not each.of]
         raise ConfigError(f"row {row.name!r} is of {row.of!r}: {near(row.of, trained)}")
     base, flat = experiment.rows[row.of], [row.settings, *row.at.values()]
-    for key, value in (pair for each in flat for pair in each.items()):
-        head = value in HEADS if key == "method" else key.startswith(tuple(f"{name}." for name in HEADS))
-        if not head and key not in OF_THE_TEST:
-            allowed = ", ".join(("method (to " + " or ".join(HEADS) + ")", *OF_THE_TEST))
-            raise ConfigError(f"row {row.name!r} is of {row.of!r} and changes {key}: it may change {allowed}.")
-    method = base.settings.get("method", experiment.settings.get("method", "pfedgp"))
-    if row.grid or not set(row.columns) <= set(base.columns) or method != "pfedgp":
+    method = str(base.settings.get("method", experiment.settings.get("method", "pfedgp")))
+    if row.grid or not set(row.columns) <= set(base.columns) or method not in HEADS:
+        kinds = " or ".join(HEADS)
         raise ConfigError(
-            f"row {row.name!r} is of {row.of!r}: a row of pfedgp with the same columns is meant, and no grid."
+            f"row {row.name!r} is of {row.of!r}: a row of {kinds} with the same columns is meant, and no grid."
         )
+    heads = HEADS[method]
+    for key, value in (pair for each in flat for pair in each.items()):
+        head = value in heads if key == "method" else key.startswith(tuple(f"{name}." for name in heads))
+        if not head and key not in OF_THE_TEST:
+            allowed = ", ".join((f"method (to {' or '.join(heads)})", *OF_THE_TEST))
+            raise ConfigError(f"row {row.name!r} is of {row.of!r} and changes {key}: it may change {allowed}.")
 
 
 def _check_cells(experiment: Experiment, row: Row) -> None:

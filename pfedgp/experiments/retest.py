@@ -14,11 +14,13 @@ import torch
 from torch import nn
 
 from pfedgp_core.config import Settings
+from pfedgp_core.data.samples import ClientData
 from pfedgp_core.data.simulated import simulated_client
 from pfedgp_core.errors import ArtefactError, PFedGPError
 from pfedgp_core.files.json_file import read_object
 from pfedgp_core.files.state import kept
 from pfedgp_core.files.whole import explained, write_whole
+from pfedgp_core.methods.evaluation import EvaluationResult
 from pfedgp_core.methods.make import make_method
 from pfedgp_core.metrics.task_report import task_report
 from pfedgp_core.model.shared import SharedState
@@ -85,12 +87,19 @@ def retested(run: Path, tested: Settings) -> dict[str, Any]:
     method, report = make_method(tested, shape, classes), task_report(tested.task)
     pooled: Any = report.sums()
     own: Any = report.sums()
+    validation: Any = report.sums()
     for i in range(tested.participants):
         data = simulated_client(tested, i)
-        stream = Stream(tested.seed, "evaluate", "test", meta["round"], data.name)
-        result = method.evaluate(method.download(vector, data.name), None, data, "test", stream)
+        received = method.download(vector, data.name)
+
+        def measured(split: str, data: ClientData = data, received: np.ndarray = received) -> EvaluationResult:
+            stream = Stream(tested.seed, "evaluate", split, meta["round"], data.name)
+            return method.evaluate(received, None, data, split, stream)
+
+        result = measured("test")
         pooled += result.sums
         own += result.own or result.sums
+        validation += measured("validation").sums
     with kept(run):
         former = read_object(run / "summary.json")
     return {
@@ -100,7 +109,7 @@ def retested(run: Path, tested: Settings) -> dict[str, Any]:
         "test_samples": pooled.n,
         "rounds": former["rounds"],
         "best_round": meta["round"],
-        report.score_key: former.get(report.score_key),
+        **{f"validation_{key}": value for key, value in report.summarise(validation).items() if key != "n"},
         "partition_hash": former.get("partition_hash"),
         **{key: former[key] for key in ("gradients", "bytes_sent", "bytes_received")},
         "cpu_seconds": former["cpu_seconds"] + time.process_time() - spent,

@@ -7,7 +7,8 @@ from pfedgp_core.setting import Value
 
 __all__ = ["HEADS", "OF_THE_TEST", "SCALED", "Column", "Experiment", "Flat", "Reported", "Row", "Search"]
 
-# Settings that a row may change in a model that another row has trained; and heads for the method, with their own.
+# Settings that a row may change in a model that another row has trained; and, by its method, methods that train
+# the same model, with their own settings.
 OF_THE_TEST = (
     "personal-data",
     "inducing-per-class",
@@ -16,7 +17,7 @@ OF_THE_TEST = (
     "gp.link",
     "gp.quadrature",
 )
-HEADS = ("class-mean", "softmax-head")
+HEADS = {"pfedgp": ("class-mean", "softmax-head"), "fedavg": ("fedavg-tuned", "knn-per")}
 SCALED = ("rounds", "evaluate-every", "lg-fedavg.fedavg-rounds")
 Flat = dict[str, Value]
 

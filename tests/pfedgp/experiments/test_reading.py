@@ -86,7 +86,8 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         ('of = "again"', "choose one of: full, fedavg"),
         ('of = "full"\nsettings = { learning-rate = 0.1 }', "changes learning-rate: it may change method"),
         ('of = "full"\nsettings = { method = "lda" }', "changes method: it may change method"),
-        ('of = "fedavg"\nsettings = { gp.predict-sweeps = 9 }', "a row of pfedgp with the same columns is meant"),
+        ('of = "fedavg"\nsettings = { method = "class-mean" }', r"may change method \(to fedavg-tuned or knn-per\)"),
+        ('of = "fedavg"\ngrid = { knn-per.weight = [0.1, 0.5] }', "a row of pfedgp or fedavg with the same columns"),
     ],
 )
 def test_a_row_that_tests_anothers_model_changes_prediction_alone(tmp_path: Path, row: str, expected: str) -> None:
