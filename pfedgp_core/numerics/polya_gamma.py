@@ -17,12 +17,14 @@ from polyagamma import random_polyagamma
 from torch import Tensor
 
 from pfedgp_core.errors import NonFiniteError
+from pfedgp_core.numerics.pg_quantiles import sample_by_quantiles
 
 __all__ = ["WALD_ABOVE", "pg_mean", "pg_variance", "sample_pg", "sample_pg_torch"]
 
 WALD_ABOVE = 20.0
 """Tilts |z| above this are drawn as inverse Gaussians."""
 
+_MANY = 512  # below, the calls that the table takes cost more than the sampler
 _TERMS = 16  # exponential terms that sample_pg_torch draws exactly; 8 leave the lower tail 1-2 % off, 32 gain nothing
 
 
@@ -30,7 +32,8 @@ def sample_pg(z: Tensor, rng: np.random.Generator) -> Tensor:
     """Draw PG(1, z) elementwise with ``polyagamma``'s exact rejection sampler, behind a guard.
 
     The sampler itself never returns for a NaN and returns a wrong constant for |z| >= 178. So nothing non-finite
-    reaches it, and every |z| > ``WALD_ABOVE`` is drawn as an inverse Gaussian.
+    reaches it, and every |z| > ``WALD_ABOVE`` is drawn as an inverse Gaussian. Many float32 tilts at once are drawn by
+    `pg_quantiles`, which has the same law.
 
     Parameters
     ----------
@@ -58,21 +61,27 @@ def sample_pg(z: Tensor, rng: np.random.Generator) -> Tensor:
             f"{int((~tilt.isfinite()).sum())} of {tilt.numel()} latent values are NaN or infinite; "
             "lower learning-rate or raise gp.jitter."
         )
-    omega = torch.zeros_like(tilt)  # read by the sampler's cast to double, so it must hold numbers
-    if max(-low, high) <= WALD_ABOVE:
-        random_polyagamma(1, tilt.numpy(), out=omega.numpy(), random_state=rng, disable_checks=True)
-    else:
-        _sample_mixed(tilt.numpy(), omega.numpy(), rng)
+    draw = _draw if max(-low, high) <= WALD_ABOVE else _draw_mixed
+    omega = torch.from_numpy(draw(tilt.numpy().ravel(), rng)).view(tilt.shape)
     return omega.to(z.device, z.dtype)
 
 
-def _sample_mixed(tilt: np.ndarray, omega: np.ndarray, rng: np.random.Generator) -> None:
-    """Fill ``omega`` where some tilts are too large for the rejection sampler."""
-    size = np.abs(tilt.astype(np.float64))
+def _draw(tilt: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    if tilt.dtype == np.float32 and len(tilt) >= _MANY:
+        return sample_by_quantiles(tilt, rng)
+    omega = np.zeros_like(tilt)  # read by the sampler's cast to double, so it must hold numbers
+    random_polyagamma(1, tilt, out=omega, random_state=rng, disable_checks=True)
+    return omega
+
+
+def _draw_mixed(tilt: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """As `_draw`, where some tilts are too large for the rejection sampler."""
+    size, omega = np.abs(tilt.astype(np.float64)), np.empty_like(tilt)
     large = size > WALD_ABOVE
-    omega[~large] = random_polyagamma(1, size[~large], random_state=rng, disable_checks=True)
+    omega[~large] = _draw(tilt[~large], rng)
     smallest = np.finfo(omega.dtype).tiny  # 1 / (2|z|) underflows for |z| near the end of the range
     omega[large] = np.maximum(rng.wald(0.5 / size[large], 0.25), smallest)
+    return omega
 
 
 def sample_pg_torch(z: Tensor, generator: torch.Generator) -> Tensor:
