@@ -27,9 +27,10 @@ CHUNK_BYTES = 2**28  # working set of one chunk of chains
 def factorise(K: Tensor, omega: Tensor) -> tuple[Tensor, Tensor]:
     """Return sqrt(omega) [C, n] and the lower Cholesky factor L [C, n, n] of B = I + D K D."""
     d = omega.clamp_min(SMALLEST_OMEGA).sqrt()
-    B = (d[..., None] * K[..., None, :, :]).mul_(d[..., None, :])
+    B = (d[..., None, :] * K[..., None, :, :]).mul_(d[..., None])
     B.diagonal(dim1=-2, dim2=-1).add_(1.0)
-    L, _ = torch.linalg.cholesky_ex(B)
+    # B is symmetric, and the columns of its transpose lie in a row, as LAPACK wants them: a plain copy.
+    L, _ = torch.linalg.cholesky_ex(B.mT)
     return d, L
 
 
@@ -65,9 +66,9 @@ def draw_latents(
     d, L = factorise(K, omega)
     noise, e = stream.normal_pair(*omega.shape, dtype=K.dtype)
     f0 = noise @ prior_factor.mT
-    rhs = (kappa[..., None, :] / d).sub_(d * f0).sub_(e)
+    rhs = (kappa[..., None, :] / d).addcmul_(d, f0, value=-1).sub_(e)
     u = torch.cholesky_solve(rhs[..., None], L)[..., 0]
-    return f0 + (d * u) @ K, f0
+    return ((d * u) @ K).add_(f0), f0
 
 
 def predictive(K: Tensor, K_star: Tensor, k_star_star: Tensor, omega: Tensor, kappa: Tensor) -> tuple[Tensor, Tensor]:

@@ -72,7 +72,7 @@ class IterativeNode:
     def solve(self, d: Tensor, b: Tensor, tolerance: float, precondition: Preconditioner | None = None) -> Tensor:
         """x [C, n] with (I + D_c K D_c) x_c = b_c, D_c = diag(d_c); dense where the iteration does not converge."""
         precondition = precondition or self.preconditioner(d)
-        x, converged = solve(self.K, d, b, precondition, tolerance)
+        x, converged = solve(self.K, b, precondition, tolerance)
         if converged:
             return x
         if self.counters is not None:
@@ -93,8 +93,8 @@ class IterativeNode:
         d = omega.clamp_min(SMALLEST_OMEGA).sqrt_()
         noise, e = stream.normal_pair(*omega.shape, dtype=self.K.dtype)
         f0 = noise @ prior_factor.mT
-        rhs = (kappa[..., None, :] / d).sub_(d * f0).sub_(e)
-        return f0 + (d * self.solve(d, rhs, SWEEP_TOLERANCE)) @ self.K, f0
+        rhs = (kappa[..., None, :] / d).addcmul_(d, f0, value=-1).sub_(e)
+        return ((d * self.solve(d, rhs, SWEEP_TOLERANCE)) @ self.K).add_(f0), f0
 
     def predictive(
         self, K: Tensor, K_star: Tensor, k_star_star: Tensor, omega: Tensor, kappa: Tensor

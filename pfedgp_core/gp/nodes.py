@@ -1,20 +1,23 @@
 """The GPs of several tree nodes: those that one padded batch suits are sampled together, the others each by itself.
 
 Together go nodes of n x n factorisations, whose matrices are so small that calls and not arithmetic are their cost.
-A batch draws from the stream of its first node.
+A batch draws from the stream of its first node, and all Polya-Gamma variables of a sweep come from one call.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
+from pfedgp_core.gp import gibbs
 from pfedgp_core.gp.fitc import FITC
 from pfedgp_core.gp.full import FullGP
 from pfedgp_core.gp.padded import WASTE, PaddedGPs, padding_groups
 from pfedgp_core.numerics.streams import Stream
 
-__all__ = ["sample_nodes", "training_moments"]
+__all__ = ["Moments", "sample_nodes", "training_moments"]
 
 NodeModel = FullGP | FITC
 
@@ -42,14 +45,25 @@ def sample_nodes(
     list of Tensor [C, n], n the points of the node
     """
     omegas: dict[int, Tensor] = {}
-    for group in _groups(gps, chains):
-        stream = streams[group[0]]
-        if len(group) == 1:
-            omegas[group[0]] = gps[group[0]].sample_omega(chains, sweeps, stream)
-        else:
-            together = PaddedGPs([gps[i] for i in group], counters)
-            omegas.update(zip(group, together.split(together.sample_omega(chains, sweeps, stream)), strict=True))
+    for group, model, omega in _sampled(gps, streams, chains, sweeps, counters):
+        parts = model.split(omega) if isinstance(model, PaddedGPs) else [omega]
+        omegas.update(zip(group, parts, strict=True))
     return [omegas[i] for i in range(len(gps))]
+
+
+class Moments(NamedTuple):
+    """Mean and variance of f* at the targets of several nodes, which stand side by side.
+
+    Attributes
+    ----------
+    order : list of int
+        Positions of the nodes in that row.
+    mu, v : Tensor [C, T], T the targets of all nodes
+    """
+
+    order: list[int]
+    mu: Tensor
+    v: Tensor
 
 
 def training_moments(
@@ -59,22 +73,33 @@ def training_moments(
     chains: int,
     sweeps: int,
     counters: Counter[str],
-) -> list[tuple[Tensor, Tensor]]:
-    """As `sample_nodes`, then the mean and variance of f* at the targets [T, d] of every node, each [C, T].
+) -> Moments:
+    """As `sample_nodes`, then the moments of f* at the targets [T, d] of every node.
 
     Differentiable in inputs, targets and the scales of the kernel; omega is held fixed.
     """
-    moments: dict[int, tuple[Tensor, Tensor]] = {}
-    for group in _groups(gps, chains):
-        stream = streams[group[0]]
-        if len(group) == 1:
-            gp, rows = gps[group[0]], targets[group[0]]
-            moments[group[0]] = gp.predict(rows, gp.sample_omega(chains, sweeps, stream))
+    order: list[int] = []
+    moments: list[tuple[Tensor, Tensor]] = []
+    for group, model, omega in _sampled(gps, streams, chains, sweeps, counters):
+        order += group
+        if isinstance(model, PaddedGPs):
+            moments.append(model.moments([targets[i] for i in group], omega))
         else:
-            together = PaddedGPs([gps[i] for i in group], counters)
-            omega = together.sample_omega(chains, sweeps, stream)
-            moments.update(zip(group, together.predict([targets[i] for i in group], omega), strict=True))
-    return [moments[i] for i in range(len(gps))]
+            moments.append(model.predict(targets[group[0]], omega))
+    if len(moments) == 1:
+        return Moments(order, *moments[0])
+    return Moments(order, *(torch.cat(parts, 1) for parts in zip(*moments, strict=True)))
+
+
+def _sampled(
+    gps: Sequence[NodeModel], streams: Sequence[Stream], chains: int, sweeps: int, counters: Counter[str]
+) -> Iterator[tuple[list[int], NodeModel | PaddedGPs, Tensor]]:
+    """Positions of the nodes of every group, their model, and its draws of omega."""
+    groups = list(_groups(gps, chains))
+    models = [gps[group[0]] if len(group) == 1 else PaddedGPs([gps[i] for i in group], counters) for group in groups]
+    if models:
+        states = gibbs.run_all(models, chains, sweeps, [streams[group[0]] for group in groups], counters)
+        yield from zip(groups, models, (state.omega for state in states), strict=True)
 
 
 def _groups(gps: Sequence[NodeModel], chains: int) -> Iterator[list[int]]:

@@ -58,6 +58,7 @@ class PaddedGPs(gibbs.LatentModel):
         self._full = [gp for gp in gps if isinstance(gp, FullGP) and gp.block is None]
         self._alike = len(self._full) == len(gps)
         self.gram = self._padded_gram()
+        self._places: tuple[int, Tensor] | None = None
 
     def _padded_gram(self) -> Tensor:
         if not self._alike:
@@ -89,19 +90,26 @@ class PaddedGPs(gibbs.LatentModel):
             return self._node.draw_latents(self._prior_factor, omega, self.kappa, stream)
         return dense.draw_latents(self.gram.detach(), self._prior_factor, omega, self.kappa, stream)
 
-    @cached_property
-    def _real_rows(self) -> Tensor:
-        """Positions of the points that are not padded, in [b n]."""
-        return self.real.flatten().nonzero()[:, 0]
+    def _real_places(self, chains: int) -> Tensor:
+        """Places of the points that are not padded in [b C n], chain by chain."""
+        if self._places is None or self._places[0] != chains:
+            n = self.real.shape[1]
+            node, point = self.real.numpy().nonzero()
+            places = (node * chains * n + point) + (np.arange(chains) * n)[:, None]
+            self._places = chains, torch.from_numpy(places.ravel())
+        return self._places[1]
 
-    def draw_omega(self, f: Tensor, stream: Stream) -> Tensor:
-        """omega ~ PG(1, f) at the points of the nodes, 0 at padded ones, [b, C, n]."""
+    def tilts(self, f: Tensor) -> Tensor:
+        """The values of f [b, C, n] at the points of the nodes, [m]; on an accelerator also at padded points."""
         if f.device.type != "cpu":  # to count the points would bring the device back to the host
-            return stream.polya_gamma(f) * self.real[:, None]
-        by_point = f.transpose(0, 1).flatten(1)  # [C, b n]
-        drawn = stream.polya_gamma(by_point.index_select(1, self._real_rows))
-        omega = torch.zeros_like(by_point).index_copy_(1, self._real_rows, drawn)
-        return omega.view(f.shape[1], f.shape[0], f.shape[2]).transpose(0, 1).contiguous()
+            return f.flatten()
+        return f.flatten().index_select(0, self._real_places(f.shape[1]))
+
+    def placed(self, drawn: Tensor, f: Tensor) -> Tensor:
+        """omega [b, C, n]: what was drawn for the tilts, and 0 at padded points."""
+        if f.device.type != "cpu":
+            return drawn.view(f.shape) * self.real[:, None]
+        return torch.zeros_like(f).view(-1).index_copy_(0, self._real_places(f.shape[1]), drawn).view(f.shape)
 
     def sample_omega(self, chains: int, sweeps: int, stream: Stream) -> Tensor:
         """Posterior draws of omega, one a chain, [b, C, n]."""
@@ -112,9 +120,19 @@ class PaddedGPs(gibbs.LatentModel):
 
         Differentiable as the nodes' own `predict`; omega is held fixed.
         """
+        lengths = [len(rows) for rows in targets]
+        mu, v = (moment.split(lengths, dim=1) for moment in self.moments(targets, omega))
+        return list(zip(mu, v, strict=True))
+
+    def moments(self, targets: Sequence[Tensor], omega: Tensor) -> tuple[Tensor, Tensor]:
+        """As `predict`, the targets of all nodes side by side, each [C, T]."""
         predictive = self._node.predictive if self.iterative else dense.predictive
         mu, v = predictive(self.gram, *self._padded_cross(targets), omega, self.kappa)
-        return [(mu[i, :, : len(rows)], v[i, :, : len(rows)]) for i, rows in enumerate(targets)]
+        places = np.arange(mu.shape[-1]) < np.array([len(rows) for rows in targets])[:, None]
+        columns = torch.from_numpy(places.ravel().nonzero()[0]).to(mu.device, non_blocking=True)
+        # A slice for each node would cost a tensor of full size for each in the backward pass.
+        side_by_side = (moment.transpose(0, 1).flatten(1).index_select(1, columns) for moment in (mu, v))
+        return next(side_by_side), next(side_by_side)
 
     def _padded_cross(self, targets: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
         """K* [b, n, T] and k** [b, T], T the number of targets of the node that has most."""

@@ -65,5 +65,7 @@ class SGD:
                 if index in self._velocities:
                     direction = self._velocities[index].mul_(self._momentum).add_(direction)
                 else:
-                    direction = self._velocities[index] = direction.clone()
+                    # The sum above is no one else's; a gradient belongs to the caller.
+                    direction = direction if self._weight_decay else direction.clone()
+                    self._velocities[index] = direction
             parameter.add_(direction, alpha=-self._learning_rate)

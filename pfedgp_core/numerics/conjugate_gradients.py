@@ -37,7 +37,7 @@ def pivoted_cholesky(K: Tensor, rank: int) -> Tensor:
 
 
 class Preconditioner(NamedTuple):
-    """Inverse of B_c with K ~ A'A + diag(d): z -> (z - T' P T z) / g, in symmetric form.
+    """Inverse of B_c with K ~ A'A + diag(d), S (I - W A' P A W) S with S = diag(scale), W = diag(weight), P = inverse.
 
     Attributes
     ----------
@@ -67,24 +67,18 @@ class Preconditioner(NamedTuple):
         inner.diagonal(dim1=-2, dim2=-1).add_(1.0)
         return cls(scale, weight, A, torch.cholesky_inverse(torch.linalg.cholesky_ex(inner)[0]))
 
-    def __call__(self, r: Tensor) -> Tensor:
-        """Apply to r [C, n]."""
-        q = r * self.scale
-        inner = (self.inverse @ ((q * self.weight) @ self.A.mT)[..., None])[..., 0]
-        return torch.addcmul(q, self.weight, inner @ self.A, value=-1).mul_(self.scale)
-
 
 def solve(
-    K: Tensor, sqrt_omega: Tensor, b: Tensor, precondition: Preconditioner, tolerance: float, limit: int = 200
+    K: Tensor, b: Tensor, precondition: Preconditioner, tolerance: float, limit: int = 200
 ) -> tuple[Tensor, bool]:
     """Solve (I + D_c K D_c) x_c = b_c for every chain c.
 
     Parameters
     ----------
     K : Tensor [n, n]
-    sqrt_omega : Tensor [C, n]
     b : Tensor [C, n]
     precondition : Preconditioner
+        Of the same K and D_c.
     tolerance : float
         Relative residual that every chain must reach.
     limit : int
@@ -96,21 +90,23 @@ def solve(
     converged : bool
         False where a chain did not reach the tolerance or left the finite numbers; x is then not to be used.
     """
+    scale, weight, A, inverse = precondition
+    # In y = x / scale and the residual times scale, B_c is diag(scale^2) + diag(weight) K diag(weight), and the
+    # preconditioner needs no scale.
+    square, unscaled = scale.square(), scale.reciprocal()
     target = tolerance * b.norm(dim=-1)
-    r = b.clone()
-    z = precondition(r)
-    p = z.clone()
-    rz = (r * z).sum(-1)
-    x = torch.zeros_like(b)
+    r, y = b * scale, torch.zeros_like(b)
+    p, rz = y, torch.ones((), dtype=b.dtype, device=b.device)
     for _ in range(limit):
-        Bp = torch.addcmul(p, sqrt_omega, (sqrt_omega * p) @ K)
-        step = (rz / (p * Bp).sum(-1))[..., None]
-        x.addcmul_(step, p)
-        r.addcmul_(step, Bp, value=-1)
-        if bool((r.norm(dim=-1) <= target).all()):
-            return x, True
-        z = precondition(r)
-        following = (r * z).sum(-1)
-        p = torch.addcmul(z, (following / rz)[..., None], p)
+        inner = (weight * r) @ A.mT
+        z = torch.addcmul(r, weight, (inner[..., None, :] @ inverse)[..., 0, :] @ A, value=-1)
+        following = (r * z).sum(-1, keepdim=True)
+        p = torch.addcmul(z, following / rz, p)  # of 0 in the first iteration
         rz = following
-    return x, False
+        Bp = (square * p).addcmul_(weight, (weight * p) @ K)
+        step = rz / (p * Bp).sum(-1, keepdim=True)
+        y.addcmul_(step, p)
+        r.addcmul_(step, Bp, value=-1)
+        if bool(((r * unscaled).norm(dim=-1) <= target).all()):
+            return y.mul_(scale), True
+    return y, False

@@ -10,8 +10,8 @@ omega is held fixed in both.
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -69,45 +69,46 @@ def tree_loss(
     -------
     Tensor, 0-d, or None where no node had anything to predict.
     """
-    losses = (_marginal if settings.objective == "marginal" else _predictive)(
+    found = (_marginal if settings.objective == "marginal" else _predictive)(
         points, tree, variant, settings, stream, counters
     )
-    if not losses:
+    if found is None:
         return None
+    losses, lengths = found
     if settings.loss_normalisation == "node-mean":
-        return settings.loss_scale * torch.stack([node.mean() for node in losses]).sum()
-    return settings.loss_scale * (torch.stack([node.sum() for node in losses]).sum() / max(map(len, losses)))
+        shares = torch.from_numpy(np.repeat(1.0 / np.array(lengths), lengths))
+        return settings.loss_scale * (losses * shares.to(losses, non_blocking=True)).sum()
+    return settings.loss_scale * (losses.sum() / max(lengths))
 
 
 def _predictive(
     points: ClientPoints, tree: Tree, variant: Variant, settings: Settings, stream: Stream, counters: Counter[str]
-) -> Sequence[Tensor]:
-    """Losses of the held-out points of every node that has some, [T] each."""
-    problems, streams = [], []
+) -> tuple[Tensor, list[int]] | None:
+    """Losses [T] of the held-out points of all nodes, those of a node side by side, and how many each node has."""
     variant = variant.for_tree(tree, points, counters)
-    for node in tree.nodes:
-        node_stream = stream.child(node.index)
-        problem = variant.training_problem(node, points, node_stream, counters)
-        if problem is None:
-            counters["node_skipped"] += 1
-            continue
-        problems.append(problem)
-        streams.append(node_stream)
-    if not problems:
-        return []
-    gp = settings.gp
-    moments = training_moments(
-        [p.known.gp for p in problems], [p.targets for p in problems], streams, gp.train_chains, gp.sweeps, counters
+    streams = [stream.child(node.index) for node in tree.nodes]
+    stated = variant.training_problems(tree.nodes, points, streams, counters)
+    some = [(problem, own) for problem, own in zip(stated, streams, strict=True) if problem is not None]
+    if len(some) < len(stated):
+        counters["node_skipped"] += len(stated) - len(some)
+    if not some:
+        return None
+    gp, problems = settings.gp, [problem for problem, _ in some]
+    order, mu, v = training_moments(
+        [p.known.gp for p in problems],
+        [p.targets for p in problems],
+        [own for _, own in some],
+        gp.train_chains,
+        gp.sweeps,
+        counters,
     )
-    # One quadrature for the points of all nodes.
-    mu, v = (torch.cat(parts, 1) for parts in zip(*moments, strict=True))
+    problems = [problems[i] for i in order]
     lengths = [len(p.targets) for p in problems]
+    # One quadrature for the points of all nodes.
     if all(p.known.log_ratio is None for p in problems):
-        left = torch.cat([p.target_left for p in problems])
-        losses: tuple[Tensor, ...] = predictive_losses(mu, v, left, gp.quadrature).split(lengths)
-        return losses
+        return predictive_losses(mu, v, torch.cat([p.target_left for p in problems]), gp.quadrature), lengths
     sides = (side.split(lengths) for side in node_log_probabilities(mu, v, "arith", gp.quadrature))
-    return [_corrected(p, left, right) for p, left, right in zip(problems, *sides, strict=True)]
+    return torch.cat([_corrected(p, left, right) for p, left, right in zip(problems, *sides, strict=True)]), lengths
 
 
 def _corrected(problem: NodeProblem, left: Tensor, right: Tensor) -> Tensor:
@@ -119,13 +120,14 @@ def _corrected(problem: NodeProblem, left: Tensor, right: Tensor) -> Tensor:
 
 def _marginal(
     points: ClientPoints, tree: Tree, variant: Variant, settings: Settings, stream: Stream, counters: Counter[str]
-) -> Sequence[Tensor]:
-    """Every node's share of -log p(y | omega) for each of its points, [n] each; all alike within a node."""
+) -> tuple[Tensor, list[int]] | None:
+    """Every node's share of -log p(y | omega) for each of its points, all alike within a node, and their numbers."""
+    if not tree.nodes:
+        return None
     variant = variant.for_tree(tree, points, counters)
     gps = [variant.conditioned(node, points, counters).gp for node in tree.nodes]
     streams = [stream.child(node.index) for node in tree.nodes]
     omegas = sample_nodes(gps, streams, settings.gp.train_chains, settings.gp.sweeps, counters)
-    return [
-        (-gp.log_marginal(omega).mean() / omega.shape[1]).expand(omega.shape[1])
-        for gp, omega in zip(gps, omegas, strict=True)
-    ]
+    lengths = [omega.shape[1] for omega in omegas]
+    shares = [(-gp.log_marginal(omega).mean() / n).expand(n) for gp, omega, n in zip(gps, omegas, lengths, strict=True)]
+    return torch.cat(shares), lengths

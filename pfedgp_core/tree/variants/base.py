@@ -89,11 +89,14 @@ class ClientPoints:
         """Classes that have points."""
         return frozenset(self._class_rows)
 
-    def rows(self, classes: tuple[int, ...]) -> Tensor:
-        """Rows of the points of some classes, ascending, on the device of the features."""
+    def host_rows(self, classes: tuple[int, ...]) -> np.ndarray:
+        """Rows of the points of some classes, ascending."""
         parts = [self._class_rows[c] for c in classes if c in self._class_rows]
-        rows = np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
-        return torch.from_numpy(rows).to(self.features.device, non_blocking=True)
+        return np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
+
+    def rows(self, classes: tuple[int, ...]) -> Tensor:
+        """The same on the device of the features."""
+        return torch.from_numpy(self.host_rows(classes)).to(self.features.device, non_blocking=True)
 
     def inducing_of(self, classes: Sequence[int]) -> Tensor:
         """Inducing inputs of some classes, in that order, [len(classes), M, d]."""
@@ -154,6 +157,14 @@ class Variant(ABC):
         self, node: Sides, points: ClientPoints, stream: Stream, counters: Counter[str]
     ) -> NodeProblem | None:
         """The node's problem under the predictive objective; None where there is nothing to learn from it."""
+
+    def training_problems(
+        self, nodes: Sequence[Sides], points: ClientPoints, streams: Sequence[Stream], counters: Counter[str]
+    ) -> list[NodeProblem | None]:
+        """The problems of several nodes, a stream for each."""
+        return [
+            self.training_problem(node, points, stream, counters) for node, stream in zip(nodes, streams, strict=True)
+        ]
 
     @abstractmethod
     def conditioned(self, node: Sides, points: ClientPoints, counters: Counter[str]) -> NodeGP:

@@ -1,7 +1,10 @@
 """The variant ``full``: a GP on the client's own points (paper, section 4.1)."""
 
 from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -20,16 +23,34 @@ class Full(Variant):
         self, node: Sides, points: ClientPoints, stream: Stream, counters: Counter[str]
     ) -> NodeProblem | None:
         """See ``Variant``."""
-        left, right = (points.rows(side) for side in (node.left, node.right))
-        keep_left, out_left = _hold_out(left, self.settings.gp.holdout, stream)
-        keep_right, out_right = _hold_out(right, self.settings.gp.holdout, stream)
-        kept, out = (keep_left.shape[0], keep_right.shape[0]), (out_left.shape[0], out_right.shape[0])
-        if not min(kept) or not sum(out):
-            return None
-        inputs = points.features.index_select(0, torch.cat([keep_left, keep_right]))
-        targets = points.features.index_select(0, torch.cat([out_left, out_right]))
-        gp = self.node_gp(node, points, inputs, side_labels(*kept, inputs), counters, targets)
-        return NodeProblem(NodeGP(gp), targets, side_labels(*out, targets))
+        return self.training_problems([node], points, [stream], counters)[0]
+
+    def training_problems(
+        self, nodes: Sequence[Sides], points: ClientPoints, streams: Sequence[Stream], counters: Counter[str]
+    ) -> list[NodeProblem | None]:
+        """See ``Variant``; the points of all nodes are gathered at once, and so are their gradients."""
+        parts = [
+            _hold_out(node, points, self.settings.gp.holdout, stream)
+            for node, stream in zip(nodes, streams, strict=True)
+        ]
+        chosen = [half for part in parts if part is not None for half in part]
+        if not chosen:
+            return [None] * len(parts)
+        rows = np.concatenate([half.rows for half in chosen])
+        on_left = np.concatenate([np.arange(len(half.rows)) < half.left for half in chosen])
+        device, lengths = points.features.device, [len(half.rows) for half in chosen]
+        features = points.features.index_select(0, torch.from_numpy(rows).to(device, non_blocking=True)).split(lengths)
+        labels = torch.from_numpy(on_left).to(device, non_blocking=True).split(lengths)
+        halves = iter(zip(features, labels, strict=True))
+        problems: list[NodeProblem | None] = []
+        for node, part in zip(nodes, parts, strict=True):
+            if part is None:
+                problems.append(None)
+                continue
+            (inputs, known), (targets, asked) = next(halves), next(halves)
+            gp = self.node_gp(node, points, inputs, known, counters, targets)
+            problems.append(NodeProblem(NodeGP(gp), targets, asked))
+        return problems
 
     def conditioned(self, node: Sides, points: ClientPoints, counters: Counter[str]) -> NodeGP:
         """See ``Variant``."""
@@ -72,8 +93,23 @@ def _with_stand_ins(points: ClientPoints, side: tuple[int, ...]) -> Tensor:
     return torch.cat([own, points.inducing_of(missing).flatten(0, 1)])
 
 
-def _hold_out(rows: Tensor, share: float, stream: Stream) -> tuple[Tensor, Tensor]:
-    """Split rows at random in (kept, held out); floor(share * n) are held out, so a single row is always kept."""
-    order = rows[stream.permutation(rows.shape[0])]
-    count = int(share * rows.shape[0])
-    return order[count:], order[:count]
+class _Half(NamedTuple):
+    """Rows of the client's points, of which the first `left` are on the left side."""
+
+    rows: np.ndarray
+    left: int
+
+
+def _hold_out(node: Sides, points: ClientPoints, share: float, stream: Stream) -> tuple[_Half, _Half] | None:
+    """Split the points of a node at random in (kept, held out); None where that leaves nothing to learn.
+
+    floor(share * n) of a side are held out, so a single point is always kept.
+    """
+    kept, out = [], []
+    for rows in [points.host_rows(side) for side in (node.left, node.right)]:
+        order, count = rows[stream.numpy.permutation(len(rows))], int(share * len(rows))
+        kept.append(order[count:])
+        out.append(order[:count])
+    if not min(map(len, kept)) or not sum(map(len, out)):
+        return None
+    return _Half(np.concatenate(kept), len(kept[0])), _Half(np.concatenate(out), len(out[0]))

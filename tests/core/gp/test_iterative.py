@@ -116,7 +116,7 @@ def test_gradient_of_the_mean_is_exact():
 
 def test_no_convergence_falls_back_to_the_dense_path_and_is_counted(node, monkeypatch):
     gp, omega, targets, _ = node
-    monkeypatch.setattr(iterative, "solve", lambda K, d, b, *_: (torch.full_like(b, torch.nan), False))
+    monkeypatch.setattr(iterative, "solve", lambda K, b, *_: (torch.full_like(b, torch.nan), False))
     counters = Counter()
     fast = FullGP(KERNEL, gp.inputs, gp.kappa + 0.5, 1e-3, counters, solver="iterative")
     mu, _ = fast.predict(targets, omega)
@@ -128,7 +128,7 @@ def test_non_finite_right_hand_side_does_not_converge_and_does_not_hang(node):
     gp, omega, _, _ = node
     solver = iterative.IterativeNode(gp.gram)
     d = omega.sqrt()
-    _, converged = conjugate_gradients.solve(gp.gram, d, torch.full_like(d, torch.nan), solver.preconditioner(d), 1e-3)
+    _, converged = conjugate_gradients.solve(gp.gram, torch.full_like(d, torch.nan), solver.preconditioner(d), 1e-3)
     assert not converged
 
 
