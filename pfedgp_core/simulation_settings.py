@@ -49,6 +49,9 @@ class SimulationSettings:
     flwr_partitioner: str = setting(
         "IidPartitioner", "flwr-datasets: name and arguments, such as DirichletPartitioner alpha=0.5"
     )
+    natural_floor: int = setting(
+        5, "natural: samples of a site, all parts together, below which it is left out", low=1, high=1_000_000
+    )
     train_samples: int = setting(
         0, "training samples that all simulated clients have together, 0 = all of the data set", low=0, high=10**9
     )

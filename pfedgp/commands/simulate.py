@@ -11,7 +11,9 @@ from pfedgp.options import (
     read_resources,
     run_folder,
 )
+from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, RunFailedError
+from pfedgp_core.words import counted, few
 from server.outputs import Outputs
 from server.run.settings import read_settings_file
 
@@ -37,6 +39,7 @@ def main(args: argparse.Namespace) -> int:
     folder = run_folder(outputs.out, settings)
     outputs.check()
     check_simulation(settings, folder)
+    _name_left_out(settings)
 
     from pfedgp.local.simulation import run_simulation
 
@@ -46,3 +49,15 @@ def main(args: argparse.Namespace) -> int:
         # The folder was fine before the run, so this is a failed run and no mistake in the command.
         raise RunFailedError(str(error)) from error
     return 0 if summary.get("status") == "completed" else 1
+
+
+def _name_left_out(settings: Settings) -> None:
+    """Say which sites of a data set are no clients because they have too few samples."""
+    from pfedgp_core.data.simulated import left_out_sites
+
+    if names := left_out_sites(settings):
+        print(
+            f"{counted(len(names), 'site')} of {settings.dataset} with fewer than natural-floor = "
+            f"{settings.natural_floor} samples, or none for training, left out: {few(names, 20)}",
+            flush=True,
+        )

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pfedgp_core.data.partitions.sites import Sites
 from pfedgp_core.data.partitions.stratified import stratified_split
 from pfedgp_core.data.pixels import SMALL, Inputs, Pixels
 from pfedgp_core.errors import DataError
@@ -84,12 +85,14 @@ class Dataset:
         Per channel, of images scaled to [0, 1]; per feature, of vectors as they are.
     input_shape : tuple of int
         Shape of one input: (C, H, W) or (D,).
+    sites : Sites, optional
+        Where the samples come from, if the data set says it.
 
     Raises
     ------
     DataError
-        Labels outside the classes or of the other task, splits of different input shapes, or statistics that cannot
-        normalise.
+        Labels outside the classes or of the other task, splits of different input shapes, statistics that cannot
+        normalise, or sites of other numbers of samples.
     """
 
     name: str
@@ -100,9 +103,15 @@ class Dataset:
     mean: np.ndarray
     std: np.ndarray
     input_shape: tuple[int, ...]
+    sites: Sites | None = None
 
     def __post_init__(self) -> None:
         for name, split in self.splits().items():
+            if self.sites is not None and len(self.sites.of[name]) != len(split):
+                raise DataError(
+                    f"{self.name} has {len(split)} {name} samples and sites of {len(self.sites.of[name])}; give each "
+                    "sample its site."
+                )
             if split.inputs.shape[1:] != self.input_shape:
                 raise DataError(
                     f"The {name} inputs of {self.name} have shape {split.inputs.shape[1:]}, not {self.input_shape}; "

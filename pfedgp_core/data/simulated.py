@@ -1,7 +1,7 @@
 """The simulated federation that settings describe: a data set and its partition, loaded at most once per process."""
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from pfedgp_core.errors import ConfigError
 from pfedgp_core.registry import DATASETS, PARTITIONS, entry
 from pfedgp_core.words import shape_text
 
-__all__ = ["ClientSummary", "simulated_client", "simulated_partition", "simulated_summary"]
+__all__ = ["ClientSummary", "left_out_sites", "simulated_client", "simulated_partition", "simulated_summary"]
 
 # A worker of the simulation engine serves many clients in turn; this many keep their tensors.
 CACHED_CLIENTS = 16
@@ -33,7 +33,7 @@ def simulated_partition(settings: Settings) -> Partition:
     """
     _check_task(settings)
     dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
-    split: Partitioner = entry(PARTITIONS, "partition", settings.partition).load()
+    split = _partitioner(dataset, settings)
     if dataset.class_names:
         partition = partition_data(split, dataset.labels, len(dataset.class_names), settings)
     else:  # without classes there is one kind of sample, in which every client shares
@@ -107,6 +107,32 @@ def _with_noise(partition: Partition, input_shape: tuple[int, ...], settings: Se
     return replace(partition, noise=assigned(settings.clients, settings.seed, settings.noise))
 
 
+def left_out_sites(settings: Settings) -> tuple[str, ...]:
+    """Sites of the data set that have too few samples to be clients; none where clients are no sites."""
+    dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
+    sites = dataset.sites if PARTITIONS[settings.partition].sites else None
+    return sites.left_out(settings.natural_floor) if sites else ()
+
+
+def _partitioner(dataset: Dataset, settings: Settings) -> Partitioner:
+    """What splits the data set; ConfigError where it asks for sites and there are none."""
+    known = entry(PARTITIONS, "partition", settings.partition)
+    if known.sites and dataset.sites is None:
+        able = ", ".join(name for name, each in DATASETS.items() if each.sites)
+        raise ConfigError(
+            f"partition = {settings.partition!r} makes the sites of a data set its clients, and dataset = "
+            f"{settings.dataset!r} names none: choose one of {able}, or set partition = 'k-class'."
+        )
+    if known.sites and 0 < settings.train_samples < len(dataset.train):
+        raise ConfigError(
+            f"train-samples = {settings.train_samples} does not go with partition = {settings.partition!r}, whose "
+            "clients have all samples of their sites: set train-samples = 0."
+        )
+    found = known.load()
+    split: Partitioner = partial(found, sites=dataset.sites) if known.sites else found
+    return split
+
+
 def _check_task(settings: Settings) -> None:
     """Raise ConfigError where the data set belongs to another task than that of the settings."""
     task = DATASETS[settings.dataset].task
@@ -121,8 +147,9 @@ def _check_task(settings: Settings) -> None:
 def _dataset(settings: Settings) -> Dataset:
     """The data set, normalised by the training samples of the clients that train."""
     dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
-    if settings.trainers == settings.clients:
+    partition = simulated_partition(settings)
+    if settings.trainers == settings.clients and not PARTITIONS[settings.partition].sites:
         return dataset
-    rows = simulated_partition(settings).indices["train"][: settings.trainers]
+    rows = partition.indices["train"][: settings.trainers]
     mean, std = input_statistics(dataset.train.inputs[np.concatenate(rows)])
     return replace(dataset, mean=mean, std=std)

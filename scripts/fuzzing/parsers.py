@@ -4,9 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from scripts.fuzzing.data_readers import DATA_READERS
+from scripts.fuzzing.image_sets import IMAGE_SETS
 from scripts.fuzzing.state_readers import STATE_READERS
 from scripts.fuzzing.trial import Trial
 
 __all__ = ["PARSERS"]
 
-PARSERS: dict[str, Callable[[Path], Trial]] = STATE_READERS | DATA_READERS
+PARSERS: dict[str, Callable[[Path], Trial]] = STATE_READERS | DATA_READERS | IMAGE_SETS

@@ -22,6 +22,7 @@ OF_SIMULATIONS = (
     "novel-alpha",
     "flwr-partitioner",
     "train-samples",
+    "natural-floor",
     "noise",
 )
 PUBLISHED = {"data": "own data of each site", "repeat": "pfedgp run --publish MODEL"}

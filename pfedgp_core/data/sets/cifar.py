@@ -67,7 +67,7 @@ def load_cifar(
         inputs = {s: images[part][r] for s, (part, r) in rows.items()}
     splits = {s: Split(inputs[s], labels[part][r]) for s, (part, r) in rows.items()}
     centre, width = (np.array(values, dtype=np.float32) for values in (mean, std))
-    return Dataset(name, class_names, mean=centre, std=width, input_shape=(3, 32, 32), **splits)
+    return Dataset(name, class_names, splits["train"], splits["validation"], splits["test"], centre, width, (3, 32, 32))
 
 
 def _from_torchvision(

@@ -36,8 +36,8 @@ def cinic10(root: str = "", seed: int = 0) -> Dataset:
         A folder is missing or empty, or an image is damaged.
     """
     folder = data_folder(root) if root else data_folder("") / "cinic-10"
-    train = folder / "train"
-    class_names = tuple(sorted(p.name for p in train.iterdir() if p.is_dir())) if train.is_dir() else ()
+    first = folder / "train"
+    class_names = tuple(sorted(p.name for p in first.iterdir() if p.is_dir())) if first.is_dir() else ()
     if not class_names:
         raise DataError(
             f"CINIC-10 is not in {folder}: unpack CINIC-10.tar.gz (Edinburgh DataShare, doi:10.7488/ds/2448) and set "
@@ -50,7 +50,8 @@ def cinic10(root: str = "", seed: int = 0) -> Dataset:
         images = cached_arrays(key, ("images",), partial(_decode_files, files))["images"]
         splits[split] = Split(images, np.array([c for _, c in files], dtype=np.int64))
     mean, std = (np.array(values, dtype=np.float32) for values in (MEAN, STD))
-    return Dataset("cinic10", class_names, mean=mean, std=std, input_shape=_SHAPE, **splits)
+    train, validation, test = splits.values()
+    return Dataset("cinic10", class_names, train, validation, test, mean, std, _SHAPE)
 
 
 def _images_in(folder: Path) -> list[Path]:

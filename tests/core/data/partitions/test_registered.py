@@ -13,8 +13,8 @@ from pfedgp_core.data.partitions.base import Partition
 from pfedgp_core.errors import DataError
 from pfedgp_core.registry import PARTITIONS as REGISTERED
 
-# One of them is made by a package that need not be here, and has its own tests.
-PARTITIONS = {name: entry for name, entry in REGISTERED.items() if name != "flwr-datasets"}
+# One of them is made by a package that need not be here, another needs sites; both have their own tests.
+PARTITIONS = {name: entry for name, entry in REGISTERED.items() if name != "flwr-datasets" and not entry.sites}
 CLASSES = 4
 FEW = Settings(clients=8, clients_per_round=1, classes_per_client=2, dirichlet_alpha=1.0, dirichlet_floor=1)
 SPLITS = ("train", "validation", "test")

@@ -1,5 +1,6 @@
 """What the registry says of its data sets, against the data themselves."""
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,11 @@ from pfedgp_core.data.samples import Dataset
 from pfedgp_core.errors import DataError
 from pfedgp_core.registry import DATASETS, DatasetEntry
 
-WITHOUT_FILES = [name for name, each in DATASETS.items() if not each.files]
+WITHOUT_FILES = [
+    name
+    for name, each in DATASETS.items()
+    if not each.files and (not each.package or importlib.util.find_spec(each.package))
+]
 
 
 @pytest.mark.parametrize("name", WITHOUT_FILES)
@@ -45,3 +50,16 @@ def test_loaders_give_data_sets() -> None:
 def test_the_registry_needs_no_torch() -> None:
     code = "import sys, pfedgp_core.config; sys.exit('torch' in sys.modules or 'sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", [name for name, each in DATASETS.items() if each.package])
+def test_a_data_set_of_a_package_says_what_to_install(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = DATASETS[name].package
+    monkeypatch.setitem(sys.modules, package, None)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match=rf"run pip install 'pfedgp\[{package}\]'"):
+        load_dataset(name)
+
+
+@pytest.mark.parametrize("name", WITHOUT_FILES)
+def test_the_registry_says_whether_samples_come_from_sites(name: str) -> None:
+    assert (load_dataset(name).sites is not None) == DATASETS[name].sites

@@ -1,0 +1,57 @@
+"""What a data set from natural sites means for a simulation where nothing else is said: its sites are the clients.
+
+These settings depend on the data set, so that they are no defaults of `pfedgp_core.config.Settings`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pfedgp_core.config import Settings
+from pfedgp_core.errors import ConfigError
+from pfedgp_core.registry import DATASETS
+
+__all__ = ["natural_settings"]
+
+_NATURAL = "natural"
+_MOST = 1_000_000  # clients that any setting allows
+
+
+def natural_settings(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Task, partition and numbers of clients of a data set that has sites, by flat key; of another, nothing.
+
+    Parameters
+    ----------
+    chosen : mapping
+        Flat keys that the user gives, which come before these.
+
+    Raises
+    ------
+    ConfigError
+        A value that is not allowed, or no site with enough samples.
+    DataError
+        The data set cannot be loaded.
+    """
+    known = DATASETS.get(str(chosen.get("dataset", Settings.dataset)))
+    if known is None or not known.sites or chosen.get("partition", _NATURAL) != _NATURAL:
+        return {}
+    found: dict[str, Any] = {"partition": _NATURAL, "task": known.task}
+    if "clients" not in chosen:
+        found["clients"] = _sites(Settings.from_run_config({**found, "clients": _MOST, **chosen}))
+    clients = chosen.get("clients", found.get("clients"))
+    away = [chosen.get(key, 0) for key in ("unseen-clients", "novel-clients")]
+    if "clients-per-round" not in chosen and all(isinstance(n, int) for n in (clients, *away)):
+        found["clients-per-round"] = max(1, min(Settings.clients_per_round, clients - sum(away)))
+    return found
+
+
+def _sites(settings: Settings) -> int:
+    """How many sites of the data set have enough samples."""
+    from pfedgp_core.data.datasets import load_dataset
+
+    sites = load_dataset(settings.dataset, settings.data_root, settings.seed).sites
+    kept = 0 if sites is None else len(sites.kept(settings.natural_floor))
+    if not kept:
+        raise ConfigError(
+            f"natural-floor = {settings.natural_floor} leaves no site of dataset = {settings.dataset!r}: lower it."
+        )
+    return kept
