@@ -81,7 +81,7 @@ def _printed(shown: dict[str, Any], names: list[str], title: str, settings: "Set
     left = ", ".join(f"{n} {split}" for split, n in shown["left_out"].items()) or "none"
     lines += ["", f"samples: {total}; left out: {left}", f"hash: {shown['hash']}"]
     if settings.trainers < settings.clients:
-        lines.insert(-1, f"the last {settings.clients - settings.trainers} clients do not train")
+        lines.insert(-1, f"clients that do not train, the last ones: {settings.clients - settings.trainers}")
     return lines
 
 

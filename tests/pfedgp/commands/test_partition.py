@@ -50,7 +50,7 @@ def test_noise_has_a_column(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_clients_that_do_not_train_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "the last 4 clients do not train" in printed(capsys, "--set", "novel-clients=4")
+    assert "clients that do not train, the last ones: 4" in printed(capsys, "--set", "novel-clients=4")
 
 
 def test_regression(capsys: pytest.CaptureFixture[str]) -> None:

@@ -110,7 +110,8 @@ def test_mistakes_are_one_sentence(spec: str, kind: type[Exception], sentence: s
 
 
 def test_without_the_package_its_name_is_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "flwr_datasets", None)
+    for name in ("flwr_datasets", "flwr_datasets.partitioner"):
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ConfigError, match=r"run pip install 'pfedgp\[flwr-datasets\]'"):
         made("IidPartitioner")
 
