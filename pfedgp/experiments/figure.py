@@ -9,7 +9,7 @@ from server.report.wording import shortened
 
 __all__ = ["figure"]
 
-WIDTH, LEFT, RIGHT = 640.0, 210.0, 20.0
+WIDTH, LEFT, RIGHT = 720.0, 235.0, 80.0
 LINE, HEAD, FOOT = 20.0, 58.0, 30.0
 _INNER = 8.0  # between the panel's sides and its smallest and largest numbers
 Place = Callable[[float], float]
@@ -58,12 +58,12 @@ def _panel(drawing: Drawing, top: float, title: str, rows: Sequence[Entry], perc
         drawing.text(place(value), top + LINE * (len(rows) + 1) + 14, text, anchor="middle", size=10)
     for i, entry in enumerate(rows):
         y = top + LINE * (i + 1) + LINE / 2
-        drawing.text(LEFT - 8, y + 4, shortened(entry.row.title, 32), anchor="end", fill="ink", size=11)
+        drawing.text(LEFT - 8, y + 4, shortened(entry.row.title, 38), anchor="end", fill="ink", size=11)
         if entry.paper is not None:
             _error(drawing, place, entry.paper.value, entry.paper.error, y - 3, "muted")
             drawing.dot(place(entry.paper.value), y - 3, 4, stroke="muted")
         if entry.ours is None:
-            drawing.text(LEFT + wide - 6, y + 4, shortened(entry.state, 30), anchor="end", size=10)
+            drawing.text(LEFT + wide + 6, y + 4, shortened(entry.state, 14), size=10)
             continue
         if entry.own is not None and abs(entry.own.mean - entry.ours.mean) > 1e-9:
             drawing.dot(place(entry.own.mean), y + 3, 3, fill="warn")
