@@ -148,7 +148,8 @@ def _dataset(settings: Settings) -> Dataset:
     """The data set, normalised by the training samples of the clients that train."""
     dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
     partition = simulated_partition(settings)
-    if settings.trainers == settings.clients and not PARTITIONS[settings.partition].sites:
+    whole = settings.trainers == settings.clients and "train" not in partition.left_out
+    if whole and not PARTITIONS[settings.partition].sites:
         return dataset
     rows = partition.indices["train"][: settings.trainers]
     mean, std = input_statistics(dataset.train.inputs[np.concatenate(rows)])

@@ -26,7 +26,7 @@ _LABEL, _ROW = "label", "row"
 
 
 def by_flwr_datasets(labels: Mapping[str, np.ndarray], n_classes: int, settings: Settings) -> Partition:
-    """See ``Partitioner``. Training samples that the partitioner gives to nobody are left out.
+    """See ``Partitioner``. Some partitioners give training samples to nobody.
 
     Raises
     ------
@@ -54,11 +54,7 @@ def by_flwr_datasets(labels: Mapping[str, np.ndarray], n_classes: int, settings:
     stream = Stream(settings.seed, "partition", "flwr-datasets")
     others = {split: each for split, each in checked.items() if split != "train"}
     made = shared_out(others, Shares(shares, counts), stream)
-    return replace(
-        made,
-        indices={"train": tuple(map(frozen, parts)), **made.indices},
-        left_out={"train": len(train) - len(rows)} if len(rows) < len(train) else {},
-    )
+    return replace(made, indices={"train": tuple(map(frozen, parts)), **made.indices})
 
 
 def _parts(train: np.ndarray, settings: Settings) -> list[np.ndarray]:

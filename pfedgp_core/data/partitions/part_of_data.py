@@ -1,4 +1,4 @@
-"""A partition of some of the training samples: drawn from each class in proportion, and the rest is left out."""
+"""A partition of all samples or of some of the training samples, which says what it leaves out."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,9 +17,10 @@ __all__ = ["partition_data"]
 def partition_data(
     split: Partitioner, labels: Mapping[str, np.ndarray], n_classes: int, settings: Settings
 ) -> Partition:
-    """Split ``train-samples`` of the training samples, or all, and all of the other splits.
+    """Split ``train-samples`` of the training samples, drawn from each class in proportion, and all other splits.
 
-    Takes what `Partitioner` does, raises what it does, and ConfigError where there are not so many samples.
+    Takes what `Partitioner` does, raises what it does, and ConfigError where there are not so many samples. What nobody
+    holds, because of that setting or of the partitioner, is counted in ``left_out``.
     """
     wanted, there = settings.train_samples, len(labels["train"])
     if wanted > there:
@@ -28,8 +29,11 @@ def partition_data(
             "set 0 for all."
         )
     if wanted in (0, there):
-        return split(labels, n_classes, settings)
-    rows = stratified_sample(labels["train"], wanted, Stream(settings.seed, "partition", "train-samples"))
-    part = split({**labels, "train": labels["train"][rows]}, n_classes, settings)
-    train = tuple(frozen(rows[own]) for own in part.indices["train"])
-    return replace(part, indices=part.indices | {"train": train}, left_out={"train": there - wanted})
+        part = split(labels, n_classes, settings)
+    else:
+        rows = stratified_sample(labels["train"], wanted, Stream(settings.seed, "partition", "train-samples"))
+        part = split({**labels, "train": labels["train"][rows]}, n_classes, settings)
+        train = tuple(frozen(rows[own]) for own in part.indices["train"])
+        part = replace(part, indices=part.indices | {"train": train})
+    left = {name: len(each) - sum(part.sizes(name)) for name, each in labels.items()}
+    return replace(part, left_out={name: n for name, n in left.items() if n})

@@ -11,6 +11,7 @@ import pytest
 from pfedgp_core.config import Settings
 from pfedgp_core.data.partitions.base import Partition
 from pfedgp_core.data.partitions.flwr_datasets import by_flwr_datasets
+from pfedgp_core.data.partitions.part_of_data import partition_data
 from pfedgp_core.errors import ConfigError, DataError
 
 CLASSES = 3
@@ -67,7 +68,8 @@ def package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def made(spec: str = "BlockPartitioner", **changes: Any) -> Partition:
-    return by_flwr_datasets({"train": TRAIN, "test": TEST}, CLASSES, FOUR.replace(flwr_partitioner=spec, **changes))
+    settings = FOUR.replace(flwr_partitioner=spec, **changes)
+    return partition_data(by_flwr_datasets, {"train": TRAIN, "test": TEST}, CLASSES, settings)
 
 
 @pytest.mark.usefixtures("package")

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from pfedgp_core.config import Settings
-from pfedgp_core.data.datasets import load_dataset
+from pfedgp_core.data.datasets import input_statistics, load_dataset
 from pfedgp_core.data.partitions.base import Partition
 from pfedgp_core.data.partitions.stratified import stratified_sample
-from pfedgp_core.data.simulated import simulated_partition
+from pfedgp_core.data.simulated import simulated_client, simulated_partition
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.numerics.streams import Stream
 
@@ -61,3 +61,10 @@ def test_the_file_says_what_is_left_out() -> None:
 def test_a_sample_has_exactly_its_size(n: int) -> None:
     labels = np.arange(100) % 3
     assert len(stratified_sample(labels, n, Stream(0))) == n
+
+
+def test_what_is_left_out_has_no_part_in_the_normalisation() -> None:
+    chosen = np.concatenate(simulated_partition(SOME).indices["train"])
+    mean, std = input_statistics(load_dataset("digits").train.inputs[chosen])
+    client = simulated_client(SOME, 3)
+    assert (client.mean, client.std) == (tuple(mean.tolist()), tuple(std.tolist()))
