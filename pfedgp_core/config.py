@@ -43,7 +43,11 @@ class Settings(SimulationSettings):
         "", "shape of one input, such as 3,32,32, to which sites resize their images; empty = that of their data"
     )
     variant: str = setting("full", "GP at each tree node", choices=VARIANTS)
-    objective: str = setting("predictive", "training objective", choices=("predictive", "marginal"))
+    objective: str = setting(
+        "predictive",
+        "training objective: held-out points from the others, the marginal likelihood, or each point from all others",
+        choices=("predictive", "marginal", "loo"),
+    )
     inducing_per_class: int = setting(
         100, "inducing inputs of each class, or in all in regression (ip-data, ip-compute)", low=1, high=100_000
     )

@@ -15,10 +15,14 @@ def check_variant(name: str, task: str, objective: str, classes: str, personal_d
         raise ConfigError(
             f"variant = {name!r} does not go with task = {task!r}: set variant = {_either(lambda v: task in v.tasks)}."
         )
-    if variant.labelled_inducing and objective == "marginal":
+    if not TASKS[task].classes and objective == "loo":
         raise ConfigError(
-            f"objective = 'marginal' does not go with variant = {name!r}, whose training data are inducing inputs: set "
-            f"objective = 'predictive', or variant = {_either(lambda v: not v.labelled_inducing)}."
+            f"objective = 'loo' does not go with task = {task!r}: set objective = 'predictive' or 'marginal'."
+        )
+    if variant.labelled_inducing and objective != "predictive":
+        raise ConfigError(
+            f"objective = {objective!r} does not go with variant = {name!r}, whose training data are inducing inputs: "
+            f"set objective = 'predictive', or variant = {_either(lambda v: not v.labelled_inducing)}."
         )
     if not TASKS[task].classes and classes == "all":
         raise ConfigError(

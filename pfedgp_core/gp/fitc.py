@@ -13,6 +13,7 @@ from torch import Tensor
 
 from pfedgp_core.gp import dense, fitc_algebra, fitc_gibbs, fitc_solver, gibbs
 from pfedgp_core.gp.iterative import IterativeNode, is_iterative
+from pfedgp_core.gp.leave_one_out import full_cavity, inducing_cavity
 from pfedgp_core.gp.projection import Projection, column_squares
 from pfedgp_core.gp.shared_gram import GramBlock
 from pfedgp_core.kernels.base import Kernel
@@ -165,6 +166,17 @@ class FITC(gibbs.LatentModel):
         if self.iterative:
             return fitc_solver.predictive(A, d, A_star, d_star, omega, self.kappa, self._preconditioner, self.counters)
         return fitc_algebra.predictive(A, d, A_star, d_star, omega, self.kappa)
+
+    def leave_one_out(self, omega: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance of every training latent without its own label, each [C, n]; as `FullGP.leave_one_out`."""
+        if self.dual:
+            leave_one_out = self._node.leave_one_out if self.iterative else full_cavity
+            return leave_one_out(self.gram, omega, self.kappa)
+        A, d = (part[..., : len(self.inputs)] for part in self._projected)
+        if not self.iterative:
+            return inducing_cavity(*fitc_algebra.predictive(A, d, A, d, omega, self.kappa), d, omega, omega, self.kappa)
+        moments = fitc_solver.predictive(A, d, A, d, omega, self.kappa, self._preconditioner, self.counters)
+        return inducing_cavity(*moments, d, omega, omega.mean(0, keepdim=True), self.kappa)
 
     def log_marginal(self, omega: Tensor) -> Tensor:
         """log p(y | omega) of every chain, fully normalised, [C]; differentiable as `predict`."""

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from pfedgp_core.gp import dense, gibbs
 from pfedgp_core.gp.iterative import IterativeNode, is_iterative
+from pfedgp_core.gp.leave_one_out import full_cavity
 from pfedgp_core.gp.shared_gram import GramBlock
 from pfedgp_core.kernels.base import Kernel
 from pfedgp_core.numerics.linalg import safe_cholesky
@@ -91,6 +92,11 @@ class FullGP(gibbs.LatentModel):
         """Mean and variance of f* at `test_inputs` [T, d] for every chain, each [C, T]."""
         predictive = self._node.predictive if self.iterative else dense.predictive
         return predictive(self.gram, *self.cross(test_inputs), omega, self.kappa)
+
+    def leave_one_out(self, omega: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance of every training latent without its own label, each [C, n]; see `gp.leave_one_out`."""
+        leave_one_out = self._node.leave_one_out if self.iterative else full_cavity
+        return leave_one_out(self.gram, omega, self.kappa)
 
     def log_marginal(self, omega: Tensor) -> Tensor:
         """log p(y | omega) of every chain, fully normalised, [C]."""

@@ -21,6 +21,7 @@ from torch.autograd.function import once_differentiable
 
 from pfedgp_core.gp import dense
 from pfedgp_core.gp.dense import SMALLEST_OMEGA
+from pfedgp_core.gp.leave_one_out import full_cavity, shared_cavity
 from pfedgp_core.numerics.conjugate_gradients import Preconditioner, pivoted_cholesky, solve
 from pfedgp_core.numerics.streams import Stream
 
@@ -113,6 +114,12 @@ class IterativeNode:
         mu = _Mean.apply(K, K_star, omega, kappa, self)
         _, v = dense.predictive(K, K_star, k_star_star, omega.mean(-2, keepdim=True), kappa)
         return mu, v.expand_as(mu)
+
+    def leave_one_out(self, K: Tensor, omega: Tensor, kappa: Tensor) -> tuple[Tensor, Tensor]:
+        """As `leave_one_out.full_cavity`, each [C, n], with one cavity variance for all chains, at their mean omega."""
+        mean = _Mean.apply(K, K, omega, kappa, self)
+        _, v = full_cavity(K, omega.mean(-2, keepdim=True), kappa)
+        return shared_cavity(mean, v, omega, kappa)
 
     def log_marginal(self, K: Tensor, omega: Tensor, kappa: Tensor) -> Tensor:
         """As `dense.log_marginal`, [C], with the log determinant at the chains' mean omega."""

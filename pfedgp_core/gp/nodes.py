@@ -17,7 +17,7 @@ from pfedgp_core.gp.full import FullGP
 from pfedgp_core.gp.padded import WASTE, PaddedGPs, padding_groups
 from pfedgp_core.numerics.streams import Stream
 
-__all__ = ["Moments", "sample_nodes", "training_moments"]
+__all__ = ["Moments", "leave_one_out_moments", "sample_nodes", "training_moments"]
 
 NodeModel = FullGP | FITC
 
@@ -89,6 +89,20 @@ def training_moments(
     if len(moments) == 1:
         return Moments(order, *moments[0])
     return Moments(order, *(torch.cat(parts, 1) for parts in zip(*moments, strict=True)))
+
+
+def leave_one_out_moments(
+    gps: Sequence[NodeModel], streams: Sequence[Stream], chains: int, sweeps: int, counters: Counter[str]
+) -> list[tuple[Tensor, Tensor]]:
+    """As `sample_nodes`, then the moments of every training latent without its own label, each [C, n] a node.
+
+    Differentiable in inputs and the scales of the kernel; omega is held fixed. See `gp.leave_one_out`.
+    """
+    moments: dict[int, tuple[Tensor, Tensor]] = {}
+    for group, model, omega in _sampled(gps, streams, chains, sweeps, counters):
+        own = model.leave_one_out(omega) if isinstance(model, PaddedGPs) else [model.leave_one_out(omega)]
+        moments.update(zip(group, own, strict=True))
+    return [moments[i] for i in range(len(gps))]
 
 
 def _sampled(

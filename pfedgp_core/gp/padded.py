@@ -18,6 +18,7 @@ from pfedgp_core.gp import dense, gibbs
 from pfedgp_core.gp.fitc import FITC
 from pfedgp_core.gp.full import FullGP
 from pfedgp_core.gp.iterative import IterativeNode
+from pfedgp_core.gp.leave_one_out import full_cavity
 from pfedgp_core.numerics.linalg import safe_cholesky
 from pfedgp_core.numerics.streams import Stream
 
@@ -133,6 +134,12 @@ class PaddedGPs(gibbs.LatentModel):
         # A slice for each node would cost a tensor of full size for each in the backward pass.
         side_by_side = (moment.transpose(0, 1).flatten(1).index_select(1, columns) for moment in (mu, v))
         return next(side_by_side), next(side_by_side)
+
+    def leave_one_out(self, omega: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """Mean and variance of every training latent without its own label, [C, n] of every node."""
+        leave_one_out = self._node.leave_one_out if self.iterative else full_cavity
+        mu, v = leave_one_out(self.gram, omega, self.kappa)
+        return [(mu[i, :, :size], v[i, :, :size]) for i, size in enumerate(self.sizes)]
 
     def _padded_cross(self, targets: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
         """K* [b, n, T] and k** [b, T], T the number of targets of the node that has most."""

@@ -153,7 +153,7 @@ def _factorised(settings: Settings, points: int) -> int:
     """Values of the factors of all chains at the root, in prediction or in training, whichever has more."""
     gp, variant = settings.gp, VARIANTS[settings.variant]
     kept = (
-        points if settings.objective == "marginal" or variant.labelled_inducing else points - int(gp.holdout * points)
+        points if settings.objective != "predictive" or variant.labelled_inducing else points - int(gp.holdout * points)
     )
     return max(gp.predict_chains * points**2, gp.train_chains * kept**2)
 

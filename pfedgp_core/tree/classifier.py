@@ -20,6 +20,7 @@ from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.registry import VARIANTS
 from pfedgp_core.tree.client_tree import ClientTree, tree_classes
+from pfedgp_core.tree.leave_one_out import left_out_log_probabilities
 from pfedgp_core.tree.splits import Tree, class_log_probabilities
 from pfedgp_core.tree.uncertainty import Prediction, binary_entropy, expected_entropy, split_entropy
 from pfedgp_core.tree.variants.make import make_variant
@@ -124,7 +125,7 @@ class PersonalClassifier:
             client = ClientTree.build(features, codes, classes, self.inducing, self.stream)
             self.classes_ = np.asarray(client.classes) if self.inducing is not None else names
             self.tree_ = client.tree
-            points = client.points(features, self.inducing)
+            self._points = points = client.points(features, self.inducing)
             variant = make_variant(self.settings, self.kernel).for_tree(client.tree, points, self.counters_)
             known = [variant.conditioned(node, points, self.counters_) for node in client.tree.nodes]
             streams = [self.stream.child(node.index) for node in client.tree.nodes]
@@ -171,7 +172,7 @@ class PersonalClassifier:
         own = ids.tolist() if self.inducing is not None else list(range(len(ids)))
         with torch.no_grad():
             client = ClientTree(own, torch.from_numpy(positions.astype(np.int64)), tree)
-            points = client.points(features, self.inducing)
+            self._points = points = client.points(features, self.inducing)
             variant = make_variant(self.settings, self.kernel).for_tree(tree, points, self.counters_)
             self.nodes_, self._caches = [], []
             for node, omega, known_weights in zip(tree.nodes, omegas, weights, strict=True):
@@ -219,6 +220,17 @@ class PersonalClassifier:
         predicted = together.argmax(axis=1)  # as `predict` answers
         return Prediction(_normalised(together), entropy, aleatoric, entropy - aleatoric, predicted)
 
+    def leave_one_out_log_proba(self) -> np.ndarray:
+        """Log class probabilities of every training sample given all others, float64 [N, k], without fitting again.
+
+        Columns in the order of ``classes_``; the link is ``arith``. See `leave_one_out`.
+        """
+        self._require_fitted()
+        logs = left_out_log_probabilities(
+            self.tree_, self.nodes_, self._cached(), self._points.features, self.settings.gp.quadrature
+        )
+        return logs.cpu().numpy()
+
     def predict_proba(self, features: ArrayLike | Tensor) -> np.ndarray:
         """Class probabilities of the posterior, float64 [T, k]; every row sums to 1."""
         return _normalised(self.predict_log_proba(features))
@@ -228,9 +240,12 @@ class PersonalClassifier:
         predicted: np.ndarray = self.classes_[self.predict_log_proba(features).argmax(axis=1)]
         return predicted
 
-    def _batches(self, features: ArrayLike | Tensor) -> Sequence[Tensor]:
+    def _require_fitted(self) -> None:
         if not hasattr(self, "tree_"):
             raise DataError("The classifier has no training data yet: call fit first.")
+
+    def _batches(self, features: ArrayLike | Tensor) -> Sequence[Tensor]:
+        self._require_fitted()
         blocks: Sequence[Tensor] = self._checked(features).split(ROWS)
         return blocks
 

@@ -4,8 +4,13 @@
   that of log mean_c E sigma(s f*), computed in log space.
 * ``marginal`` (paper, eq. 2): minus the chain mean of log p(y | omega), divided by the node's points. By Fisher's
   identity its gradient estimates that of log p(y); its value is not log p(y) and is reported only as a loss.
+* ``loo`` (Jankowiak and Pleiss 2021, here for classes): minus the chain mean of log P(side of a point | omega, all
+  other labels). Every point is predicted once, from all others, in closed form (`gp.leave_one_out`). Its gradient is
+  that of log sum_c w_c q_c, which ``predictive`` takes with equal weights; here w_c ~ 1 / q_c undoes what omega has
+  seen of the point's own label, and is held fixed like omega. The value is at most -log p(y_i | y_-i), and is reported
+  only as a loss.
 
-omega is held fixed in both.
+omega is held fixed in all three.
 """
 
 import math
@@ -18,7 +23,7 @@ from torch import Tensor
 from pfedgp_core.config import Settings
 from pfedgp_core.gp.class_ratio import apply_class_ratio
 from pfedgp_core.gp.links import node_log_probabilities
-from pfedgp_core.gp.nodes import sample_nodes, training_moments
+from pfedgp_core.gp.nodes import leave_one_out_moments, sample_nodes, training_moments
 from pfedgp_core.numerics.quadrature import log_sigmoid_expectation
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.tree.splits import Tree
@@ -69,9 +74,7 @@ def tree_loss(
     -------
     Tensor, 0-d, or None where no node had anything to predict.
     """
-    found = (_marginal if settings.objective == "marginal" else _predictive)(
-        points, tree, variant, settings, stream, counters
-    )
+    found = _LOSSES[settings.objective](points, tree, variant, settings, stream, counters)
     if found is None:
         return None
     losses, lengths = found
@@ -131,3 +134,30 @@ def _marginal(
     lengths = [omega.shape[1] for omega in omegas]
     shares = [(-gp.log_marginal(omega).mean() / n).expand(n) for gp, omega, n in zip(gps, omegas, lengths, strict=True)]
     return torch.cat(shares), lengths
+
+
+def _leave_one_out(
+    points: ClientPoints, tree: Tree, variant: Variant, settings: Settings, stream: Stream, counters: Counter[str]
+) -> tuple[Tensor, list[int]] | None:
+    """Losses of the client's points at every node that has some, side by side, and how many each node has."""
+    variant, gp = variant.for_tree(tree, points, counters), settings.gp
+    known = [variant.conditioned(node, points, counters) for node in tree.nodes]
+    streams = [stream.child(node.index) for node in tree.nodes]
+    moments = leave_one_out_moments([node.gp for node in known], streams, gp.train_chains, gp.sweeps, counters)
+    means, variances, lengths = [], [], []
+    for node, (mu, v) in zip(known, moments, strict=True):
+        assert node.own is not None  # the variants that this objective goes with are conditioned on the client's points
+        places = node.own.places
+        if not len(places):
+            counters["node_skipped"] += 1
+            continue
+        means.append(mu.index_select(1, places) * (2 * node.gp.kappa.index_select(0, places)))
+        variances.append(v.index_select(1, places))
+        lengths.append(len(places))
+    if not lengths:
+        return None
+    log_own, _ = log_sigmoid_expectation(torch.cat(means, 1), torch.cat(variances, 1), gp.quadrature)
+    return -log_own.mean(0), lengths
+
+
+_LOSSES = {"predictive": _predictive, "marginal": _marginal, "loo": _leave_one_out}

@@ -18,6 +18,8 @@ def test_every_variant_goes_with_the_defaults(name: str) -> None:
     ("name", "change", "remedy"),
     [
         ("ip-data", {"objective": "marginal"}, "variant = 'full' or 'ip-compute'"),
+        ("ip-data", {"objective": "loo"}, "variant = 'full' or 'ip-compute'"),
+        ("full", {"task": "regression", "objective": "loo"}, "set objective = 'predictive' or 'marginal'"),
         ("full", {"classes": "all"}, "variant = 'ip-data' or 'ip-compute'"),
         ("ip-compute", {"task": "regression", "classes": "all"}, "which has no classes: set classes = 'own'"),
         ("full", {"personal_data": False}, "set variant = 'ip-data'"),

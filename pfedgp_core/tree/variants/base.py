@@ -33,7 +33,17 @@ from pfedgp_core.gp.full import FullGP
 from pfedgp_core.kernels.base import Kernel
 from pfedgp_core.numerics.streams import Stream
 
-__all__ = ["ClientPoints", "NodeGP", "NodeProblem", "Sides", "SidesOfTree", "Variant", "rows_of", "side_labels"]
+__all__ = [
+    "ClientPoints",
+    "NodeGP",
+    "NodeProblem",
+    "OwnPoints",
+    "Sides",
+    "SidesOfTree",
+    "Variant",
+    "rows_of",
+    "side_labels",
+]
 
 
 class Sides(Protocol):
@@ -105,6 +115,32 @@ class ClientPoints:
 
 
 @dataclass(frozen=True)
+class OwnPoints:
+    """The client's points among those of a node's GP, each of which can be left out.
+
+    Attributes
+    ----------
+    rows : Tensor [m]
+        Their places among the client's points.
+    places : Tensor [m]
+        Their places among the points of the GP.
+    ratio_without_left, ratio_without_right : pair of float or None
+        The node's `log_ratio` without one of them that is on the left, or on the right.
+    """
+
+    rows: Tensor
+    places: Tensor
+    ratio_without_left: tuple[float, float] | None = None
+    ratio_without_right: tuple[float, float] | None = None
+
+    @classmethod
+    def of(cls, left: Tensor, right: Tensor, first_right: int) -> "OwnPoints":
+        """Rows of both sides, each of which stand first on its side; the right side begins at `first_right`."""
+        counts = torch.arange(len(left), device=left.device), torch.arange(len(right), device=left.device)
+        return cls(torch.cat([left, right]), torch.cat([counts[0], first_right + counts[1]]))
+
+
+@dataclass(frozen=True)
 class NodeGP:
     """A node's GP, and the correction from the class ratio that it saw to the client's own.
 
@@ -112,10 +148,13 @@ class NodeGP:
     ----------
     gp : FullGP or FITC
     log_ratio : (log q/p of left, log q/p of right) or None
+    own : OwnPoints or None
+        The client's points among those that the GP is conditioned on; None in training, where the objective knows them.
     """
 
     gp: FullGP | FITC
     log_ratio: tuple[float, float] | None = None
+    own: OwnPoints | None = None
 
 
 @dataclass(frozen=True)

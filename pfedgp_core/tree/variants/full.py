@@ -11,7 +11,7 @@ from torch import Tensor
 from pfedgp_core.gp.fitc import FITC
 from pfedgp_core.gp.full import FullGP
 from pfedgp_core.numerics.streams import Stream
-from pfedgp_core.tree.variants.base import ClientPoints, NodeGP, NodeProblem, Sides, Variant, side_labels
+from pfedgp_core.tree.variants.base import ClientPoints, NodeGP, NodeProblem, OwnPoints, Sides, Variant, side_labels
 
 __all__ = ["Full"]
 
@@ -54,9 +54,13 @@ class Full(Variant):
 
     def conditioned(self, node: Sides, points: ClientPoints, counters: Counter[str]) -> NodeGP:
         """See ``Variant``."""
-        left, right = (_with_stand_ins(points, side) for side in (node.left, node.right))
+        rows = [points.rows(side) for side in (node.left, node.right)]
+        left, right = (
+            _with_stand_ins(points, side, own) for side, own in zip((node.left, node.right), rows, strict=True)
+        )
         inputs = torch.cat([left, right])
-        return NodeGP(self.node_gp(node, points, inputs, side_labels(len(left), len(right), inputs), counters))
+        gp = self.node_gp(node, points, inputs, side_labels(len(left), len(right), inputs), counters)
+        return NodeGP(gp, own=OwnPoints.of(*rows, len(left)))
 
     def node_gp(
         self,
@@ -84,9 +88,9 @@ class Full(Variant):
         return self.full_gp(inputs, labels, counters)
 
 
-def _with_stand_ins(points: ClientPoints, side: tuple[int, ...]) -> Tensor:
-    """Points of a side; a class without any is represented by its inducing inputs."""
-    own = points.features.index_select(0, points.rows(side))
+def _with_stand_ins(points: ClientPoints, side: tuple[int, ...], rows: Tensor) -> Tensor:
+    """Points of a side, those of the client first; a class without any is represented by its inducing inputs."""
+    own = points.features.index_select(0, rows)
     missing = sorted(set(side) - points.present)
     if not missing or points.inducing is None:
         return own

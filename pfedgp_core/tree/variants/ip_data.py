@@ -1,6 +1,7 @@
 """The variant ``ip-data``: inducing inputs are labelled training data (paper, section 4.2)."""
 
 from collections import Counter
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -8,7 +9,7 @@ from torch import Tensor
 from pfedgp_core.gp.class_ratio import log_class_ratio
 from pfedgp_core.gp.full import FullGP
 from pfedgp_core.numerics.streams import Stream
-from pfedgp_core.tree.variants.base import ClientPoints, NodeGP, NodeProblem, Sides, side_labels
+from pfedgp_core.tree.variants.base import ClientPoints, NodeGP, NodeProblem, OwnPoints, Sides, side_labels
 from pfedgp_core.tree.variants.inducing import InducingVariant
 
 __all__ = ["IPData"]
@@ -32,16 +33,25 @@ class IPData(InducingVariant):
     def conditioned(self, node: Sides, points: ClientPoints, counters: Counter[str]) -> NodeGP:
         """See ``Variant``."""
         parts: list[Tensor] = []
-        counts: list[int] = []
+        every: list[Tensor] = []
         # A saved classifier holds draws of omega in this order of the points.
         for side in (node.left, node.right):
             rows, inducing = points.rows(side), points.inducing_of(side).flatten(0, 1)
             parts.append(torch.cat([points.features[rows], inducing]) if self.settings.personal_data else inducing)
-            counts.append(len(rows))
+            every.append(rows)
         left, right = map(len, parts)
         inputs = torch.cat(parts)
         gp = self.full_gp(inputs, side_labels(left, right, inputs), counters)
-        return NodeGP(gp, self._ratio((counts[0], counts[1]), (left, right)))
+        on_left, on_right = map(len, every)
+        ratio = self._ratio((on_left, on_right), (left, right))
+        if not self.settings.personal_data:
+            return NodeGP(gp, ratio)
+        own = replace(
+            OwnPoints.of(*every, left),
+            ratio_without_left=self._ratio((on_left - 1, on_right), (left - 1, right)) if on_left else None,
+            ratio_without_right=self._ratio((on_left, on_right - 1), (left, right - 1)) if on_right else None,
+        )
+        return NodeGP(gp, ratio, own)
 
     def _ratio(self, own: tuple[int, int], seen: tuple[int, int]) -> tuple[float, float] | None:
         """The class-ratio correction of a node with so many points on its sides; None without class balancing."""

@@ -22,9 +22,11 @@ from pfedgp_core.tree.variants.make import make_variant
 CASES = [
     ("full", "predictive"),
     ("full", "marginal"),
+    ("full", "loo"),
     ("ip-data", "predictive"),
     ("ip-compute", "predictive"),
     ("ip-compute", "marginal"),
+    ("ip-compute", "loo"),
 ]
 
 
@@ -147,6 +149,8 @@ def test_class_balancing_moves_probabilities_towards_the_classes_that_the_client
     "combination",
     [
         {"variant": "ip-data", "objective": "marginal"},
+        {"variant": "ip-data", "objective": "loo"},
+        {"task": "regression", "dataset": "diabetes", "objective": "loo"},
         {"variant": "full", "classes": "all"},
         {"variant": "full", "personal_data": False},
         {"min_results": 6},
