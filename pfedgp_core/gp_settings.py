@@ -25,7 +25,7 @@ class GPSettings:
     holdout: float = setting(
         0.5, "share of each node side that the predictive objective holds out", low=0.01, high=0.99
     )
-    quadrature: int = setting(32, "Gauss-Hermite nodes for E sigma(f*)", low=4, high=128)
+    quadrature: int = setting(0, "Gauss-Hermite nodes for E sigma(f*); 0 = the closed form", low=0, high=128)
     link: str = setting(
         "arith", "node probability; unused in regression", choices=("arith", "chain-geo", "paper-explog")
     )

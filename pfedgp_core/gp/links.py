@@ -16,7 +16,7 @@ from pfedgp_core.numerics.quadrature import expected_log_sigmoid, log_sigmoid_ex
 __all__ = ["node_log_probabilities"]
 
 
-def node_log_probabilities(mu: Tensor, v: Tensor, link: str = "arith", quadrature: int = 32) -> tuple[Tensor, Tensor]:
+def node_log_probabilities(mu: Tensor, v: Tensor, link: str = "arith", quadrature: int = 0) -> tuple[Tensor, Tensor]:
     """log P(left) and log P(right) of every test point.
 
     Parameters
@@ -25,7 +25,7 @@ def node_log_probabilities(mu: Tensor, v: Tensor, link: str = "arith", quadratur
         Mean and variance of f* in every chain.
     link : {"arith", "chain-geo", "paper-explog"}
     quadrature : int
-        Gauss-Hermite nodes.
+        Gauss-Hermite nodes; 0 is the closed form, of ``paper-explog``, which has none, 32 nodes.
 
     Returns
     -------

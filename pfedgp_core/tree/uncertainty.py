@@ -30,7 +30,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from pfedgp_core.metrics.temperature import temperature_scale
-from pfedgp_core.numerics.quadrature import gauss_hermite
+from pfedgp_core.numerics.quadrature import NODES, gauss_hermite
 from pfedgp_core.tree.splits import Tree
 
 __all__ = ["Prediction", "binary_entropy", "expected_entropy", "split_entropy"]
@@ -81,7 +81,7 @@ def binary_entropy(log_left: Tensor, log_right: Tensor) -> Tensor:
 
 
 def expected_entropy(
-    mu: Tensor, v: Tensor, quadrature: int = 32, log_ratio: tuple[float, float] | None = None
+    mu: Tensor, v: Tensor, quadrature: int = NODES, log_ratio: tuple[float, float] | None = None
 ) -> Tensor:
     """E h(sigma(f*)) over the chains' mixture of N(mu, v), in nats.
 
@@ -90,7 +90,7 @@ def expected_entropy(
     mu, v : Tensor [C, T]
         Mean and variance of f* in every chain.
     quadrature : int
-        Gauss-Hermite nodes.
+        Gauss-Hermite nodes; 0 is `NODES`, because this expectation has no closed form.
     log_ratio : (float, float), optional
         Logarithms of the class-ratio correction r of left and right.
 
@@ -98,10 +98,10 @@ def expected_entropy(
     -------
     Tensor [T]
     """
-    x, log_w = gauss_hermite(quadrature, mu.dtype, mu.device)
+    x, log_w = gauss_hermite(quadrature or NODES, mu.dtype, mu.device)
     left, right = log_ratio or (0.0, 0.0)
     parts = []
-    step = max(1, _CHUNK // (len(mu) * quadrature))
+    step = max(1, _CHUNK // (len(mu) * len(x)))
     for m, s in zip(mu.split(step, 1), v.clamp_min(_SMALLEST_VARIANCE).sqrt().split(step, 1), strict=True):
         f = m[..., None] + s[..., None] * x  # [C, t, q]
         log_mass = log_w.expand_as(f)
