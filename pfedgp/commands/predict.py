@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["add_arguments", "main"]
 
 ROWS = 2048  # samples that are read at a time
+OWN = "own"  # value of --temperature
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,9 +63,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--temperature",
-        type=float,
+        type=_temperature,
         metavar="T",
-        help="temperature of the probabilities, 1 for those of the posterior itself (default: the model's)",
+        help="temperature of the probabilities, 1 for those of the posterior itself (default: the model's); own = the "
+        "one that the site's samples choose, each predicted from all others",
     )
     parser.add_argument("--model", type=Path, metavar="FOLDER", help="refuse a site that stands on another model")
     parser.add_argument("--resize", action="store_true", help="resize images to the size that the model takes")
@@ -94,6 +96,10 @@ def main(args: argparse.Namespace) -> int:
     site = SavedSite.load(args.site, tuple(args.allow_network))
     if args.model is not None:
         _require_model(site, args.site, args.model)
+    if args.temperature == OWN:
+        from pfedgp_core.site.own_temperature import own_temperature
+
+        args.temperature = own_temperature(site)
     temperature = site.model.temperature if args.temperature is None else args.temperature
     tally = Tally(site, threshold or 0.0)
     with interrupted():
@@ -154,10 +160,14 @@ def _write(file: BinaryIO, where: Path, site: "SavedSite", args: argparse.Namesp
         progress.show(tally.samples, share)
 
 
-def _check_temperature(temperature: float | None) -> None:
+def _temperature(text: str) -> float | str:
+    return OWN if text == OWN else float(text)
+
+
+def _check_temperature(temperature: float | str | None) -> None:
     from pfedgp_core.metrics.calibration import TEMPERATURE_LIMITS, is_temperature
 
-    if temperature is not None and not is_temperature(temperature):
+    if isinstance(temperature, float) and not is_temperature(temperature):
         low, high = TEMPERATURE_LIMITS
         raise ConfigError(
             f"--temperature {temperature:g} cannot be: give a number from {low:g} to {high:g}, or leave it out for the "

@@ -14,6 +14,7 @@ from pfedgp.cli import main
 from pfedgp_core.errors import ArtefactError
 from pfedgp_core.metrics.calibration import TEMPERATURE_LIMITS, is_temperature
 from pfedgp_core.metrics.temperature import TEMPERATURE_GRID, temperature_scale
+from pfedgp_core.site.own_temperature import own_temperature
 from pfedgp_core.site.saved import DESCRIPTION, SavedSite
 from pfedgp_core.site.trained_model import TrainedModel
 from server.outputs import Outputs
@@ -73,6 +74,25 @@ def predict(here: Path, capsys: pytest.CaptureFixture[str]) -> Predict:
 
 def probabilities(rows: list[dict[str, str]]) -> np.ndarray:
     return np.array([[float(row[key]) for key in row if key.startswith("p:")] for row in rows])
+
+
+def test_a_new_site_can_choose_its_own_temperature(predict: Predict, here: Path) -> None:
+    site = SavedSite.load(here / "site")
+    own = own_temperature(site)
+    rows, said = predict("--temperature", "own")
+    raw, _ = predict("--temperature", "1")
+    assert f"at temperature {own:g}" in said
+    np.testing.assert_allclose(probabilities(rows), temperature_scale(probabilities(raw), own), atol=1e-6)
+
+
+def test_a_site_that_trained_cannot_choose_its_own_temperature(
+    run: Run, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert onboard(run.path / "best", here / "trained", here, "--name", "client-00") == 0
+    data = str(here / "c" / "test.npz")
+    asked = ["predict", "--site", str(here / "trained"), "--data", data, "--out", "-", "--temperature", "own"]
+    assert main(asked) == 2
+    assert "leave out --temperature for the model's" in capsys.readouterr().err
 
 
 def test_predictions_are_at_the_temperature_that_the_run_chose(run: Run, predict: Predict, here: Path) -> None:
