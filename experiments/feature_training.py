@@ -1,0 +1,165 @@
+"""How the features of `features_and_heads.py` are trained: the runs, and one of them from its first round to its last.
+
+Clients and server are the product's own mathematics in one process, without Flower's engine.
+"""
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from pfedgp_core.config import Settings
+from pfedgp_core.data.samples import TensorSplit
+from pfedgp_core.data.simulated import simulated_client
+from pfedgp_core.heads.make import make_head
+from pfedgp_core.learning.result import UpdateResult
+from pfedgp_core.learning.sgd import SGD
+from pfedgp_core.methods.base import Method
+from pfedgp_core.methods.layered import LayeredMethod
+from pfedgp_core.methods.make import make_method
+from pfedgp_core.methods.uploads import Upload
+from pfedgp_core.model.shared import SharedState
+from pfedgp_core.numerics.streams import Stream
+
+__all__ = ["RUNS", "Trained", "trained"]
+
+MEMORY = 0.95  # of the running average of the server's states
+
+
+@dataclass(frozen=True)
+class Run:
+    """One way to train features.
+
+    Attributes
+    ----------
+    changes : dict
+        Of the settings, snake_case.
+    joint : float
+        Weight of the cross entropy of a shared head over all classes, beside the GP's loss; 0 is no such head.
+    server_momentum : float
+        FedAvgM (Hsu et al. 2019): m <- b m + mean update, w <- w + m.
+    cosine : bool
+        The clients' step size falls to 0 over the run as a half cosine.
+    """
+
+    changes: dict[str, Any] = field(default_factory=dict)
+    joint: float = 0.0
+    server_momentum: float = 0.0
+    cosine: bool = False
+
+
+PREDICTIVE: dict[str, Any] = {"local_epochs": 3}
+LOO: dict[str, Any] = {"local_epochs": 3, "objective": "loo"}
+RUNS = {
+    "fedavg": Run({"method": "fedavg"}),
+    "predictive": Run(PREDICTIVE),
+    "loo": Run(LOO),
+    "loo, step 0.1": Run(LOO | {"learning_rate": 0.1}),
+    "joint": Run(LOO, joint=1.0),
+    "loo, server momentum 0.8": Run(LOO, server_momentum=0.8),
+    "loo, 6 steps": Run(LOO | {"local_epochs": 6}),
+    "fedavg, server momentum 0.8": Run({"method": "fedavg"}, server_momentum=0.8),
+    "predictive, server momentum 0.8": Run(PREDICTIVE, server_momentum=0.8),
+    "loo, cosine": Run(LOO | {"learning_rate": 0.1}, cosine=True),
+    "fedavg, cosine": Run({"method": "fedavg", "learning_rate": 0.1}, cosine=True),
+    "marginal": Run(PREDICTIVE | {"objective": "marginal"}),
+    "fedper": Run({"method": "fedper"}),
+}
+
+
+class Joint(LayeredMethod):
+    """The GP's loss and the cross entropy of a shared head, on one forward pass of the features."""
+
+    weight = 1.0
+
+    def train(self, data: TensorSplit, stream: Stream, result: UpdateResult) -> None:
+        """See ``LayeredMethod.train``: full-batch steps."""
+        settings, network = self.settings, self.network
+        training = make_head(settings).training(SharedState(network.features), data.labels, stream, result.counters)
+        parameters = list(network.parameters())
+        optimiser = SGD(parameters, settings.learning_rate, settings.momentum, settings.weight_decay)
+        network.train()
+        for epoch in range(settings.local_epochs):
+            optimiser.zero_grad()
+            features = network.features(data.inputs[:])
+            loss = torch.nn.functional.cross_entropy(network.head(torch.relu(features)), data.labels) * self.weight
+            of_tree = training.loss(features, epoch)
+            (loss if of_tree is None else loss + of_tree).backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(parameters, settings.clip_norm)
+            optimiser.step()
+            result.steps += 1
+
+
+class Trained(NamedTuple):
+    """Where a run is after some round.
+
+    Attributes
+    ----------
+    round : int
+    states : dict of str to float32 array
+        ``last``, and ``averaged``: a running mean over the rounds.
+    method : Method
+    kept : dict of str to float32 array
+        What clients keep, by name.
+    cpu : float
+        Seconds of training, without data and evaluation.
+    bytes : int
+        Of all vectors, both ways.
+    """
+
+    round: int
+    states: dict[str, np.ndarray]
+    method: Method
+    kept: dict[str, np.ndarray]
+    cpu: float
+    bytes: int
+
+
+def trained(run: Run, base: Settings, classes: int, at: Sequence[int]) -> Iterator[Trained]:
+    """Train to the last round of `at`, and stop after each of them.
+
+    Parameters
+    ----------
+    run : Run
+    base : Settings
+        Of the data, of all clients and of what the run does not change.
+    classes : int
+        Of the federation.
+    at : sequence of int
+    """
+    settings, seed = base.replace(**run.changes), base.seed
+    shape = tuple(simulated_client(base, 0).train.inputs.shape[1:])
+    method = Joint(settings, shape, classes) if run.joint else make_method(settings, shape, classes)
+    if isinstance(method, Joint):
+        method.weight = run.joint
+    state = method.initial()
+    speed, average = np.zeros_like(state), state.copy()
+    seconds, sent, kept = 0.0, 0, dict[str, np.ndarray]()
+    for number in range(1, max(at) + 1):
+        if run.cosine:
+            share = 0.5 * (1 + math.cos(math.pi * (number - 1) / max(at)))
+            method.settings = settings.replace(learning_rate=max(1e-6, settings.learning_rate * share))
+        places = Stream(seed, "sampled", number).numpy.choice(base.clients, base.clients_per_round, replace=False)
+        clients = [simulated_client(base, int(i)) for i in sorted(places)]
+        start = time.process_time()
+        uploads = []
+        for client in clients:
+            received = method.download(state, client.name)
+            stream = Stream(seed, "train", number, client.name)
+            update = method.update(received, kept.get(client.name), client.train, stream)
+            if update.keep is not None:
+                kept[client.name] = update.keep
+            if update.upload is not None:
+                uploads.append(Upload(client.name, update.upload, received, len(client.train.labels)))
+                sent += received.nbytes + update.upload.nbytes
+        speed = run.server_momentum * speed + (method.step(state, uploads) - state)
+        state = (state + speed).astype(np.float32)
+        seconds += time.process_time() - start
+        average += (1 - min(MEMORY, number / (number + 10))) * (state - average)
+        if number in at:
+            states = {"last": state, "averaged": average.astype(np.float32)}
+            yield Trained(number, states, method, kept, seconds, sent)
