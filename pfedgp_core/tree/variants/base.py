@@ -134,10 +134,10 @@ class OwnPoints:
     ratio_without_right: tuple[float, float] | None = None
 
     @classmethod
-    def of(cls, left: Tensor, right: Tensor, first_right: int) -> "OwnPoints":
-        """Rows of both sides, each of which stand first on its side; the right side begins at `first_right`."""
-        counts = torch.arange(len(left), device=left.device), torch.arange(len(right), device=left.device)
-        return cls(torch.cat([left, right]), torch.cat([counts[0], first_right + counts[1]]))
+    def of(cls, rows: Sequence[Tensor], first_right: int) -> "OwnPoints":
+        """Rows on the left and on the right, which stand first on their sides; the right one begins at `first_right`."""
+        left, right = (torch.arange(len(side), device=side.device) for side in rows)
+        return cls(torch.cat(list(rows)), torch.cat([left, first_right + right]))
 
 
 @dataclass(frozen=True)
