@@ -135,7 +135,7 @@ class OwnPoints:
 
     @classmethod
     def of(cls, rows: Sequence[Tensor], first_right: int) -> "OwnPoints":
-        """Rows on the left and on the right, which stand first on their sides; the right one begins at `first_right`."""
+        """Rows on the left and on the right, first on their sides each; the right one begins at `first_right`."""
         left, right = (torch.arange(len(side), device=side.device) for side in rows)
         return cls(torch.cat(list(rows)), torch.cat([left, first_right + right]))
 
