@@ -15,23 +15,32 @@ import math
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
+from pfedgp_core.numerics.linalg import inverse
 from pfedgp_core.numerics.streams import Stream
 
-__all__ = ["draw_latents", "factorise", "log_marginal", "posterior", "predictive", "solve_alpha"]
+__all__ = ["by_inverse", "draw_latents", "factorise", "log_marginal", "posterior", "predictive", "solve_alpha"]
 
 SMALLEST_OMEGA = 1e-12  # PG(1, z) with |z| < 150 stays far above; below it 1/omega would overflow float32
 CHUNK_BYTES = 2**28  # working set of one chunk of chains
+INVERTED_BELOW = 96  # points up to which products with an inverse cost a CPU less than triangular solves
 
 
 def factorise(K: Tensor, omega: Tensor) -> tuple[Tensor, Tensor]:
     """Return sqrt(omega) [C, n] and the lower Cholesky factor L [C, n, n] of B = I + D K D."""
-    d = omega.clamp_min(SMALLEST_OMEGA).sqrt()
-    B = (d[..., None, :] * K[..., None, :, :]).mul_(d[..., None])
-    B.diagonal(dim1=-2, dim2=-1).add_(1.0)
+    d, B = scaled_matrix(K, omega)
     # B is symmetric, and the columns of its transpose lie in a row, as LAPACK wants them: a plain copy.
     L, _ = torch.linalg.cholesky_ex(B.mT)
     return d, L
+
+
+def scaled_matrix(K: Tensor, omega: Tensor) -> tuple[Tensor, Tensor]:
+    """Return sqrt(omega) [C, n] and B = I + D K D [C, n, n]."""
+    d = omega.clamp_min(SMALLEST_OMEGA).sqrt()
+    B = (d[..., None, :] * K[..., None, :, :]).mul_(d[..., None])
+    B.diagonal(dim1=-2, dim2=-1).add_(1.0)
+    return d, B
 
 
 def solve_alpha(d: Tensor, L: Tensor, kappa: Tensor) -> Tensor:
@@ -91,13 +100,19 @@ def predictive(K: Tensor, K_star: Tensor, k_star_star: Tensor, omega: Tensor, ka
     mu, v : Tensor [C, T]
     """
     if torch.is_grad_enabled() and (K.requires_grad or K_star.requires_grad or k_star_star.requires_grad):
-        moments: tuple[Tensor, Tensor] = _Predictive.apply(K, K_star, k_star_star, omega, kappa)
+        form = _InversePredictive if by_inverse(K) else _Predictive
+        moments: tuple[Tensor, Tensor] = form.apply(K, K_star, k_star_star, omega, kappa)
         return moments
     n, T = K_star.shape[-2:]
     per_chain = n * (n + T) * 2 * K.element_size() * K[..., 0, 0].numel()
     chunks = omega.split(max(1, CHUNK_BYTES // per_chain), dim=-2)
     parts = [_predict_chunk(K, K_star, k_star_star, chunk, kappa)[:2] for chunk in chunks]
     return torch.cat([mu for mu, _ in parts], -2), torch.cat([v for _, v in parts], -2)
+
+
+def by_inverse(K: Tensor) -> bool:
+    """Whether a node of this Gram matrix [n, n] is so small that explicit inverses are the cheaper way."""
+    return K.shape[-1] < INVERTED_BELOW and K.device.type == "cpu"
 
 
 def _predict_chunk(
@@ -133,6 +148,36 @@ class _Predictive(torch.autograd.Function):
         # Chains and test points side by side, [n, C T]: the sum over both is one product.
         g_K = scaled.transpose(-3, -2).flatten(-2) @ C.transpose(-3, -2).flatten(-2).mT
         return g_K - 0.5 * (symmetric + symmetric.mT), g_K_star, g_v.sum(-2), None, None
+
+
+class _InversePredictive(torch.autograd.Function):
+    """As `_Predictive`, with A itself: C = A K* of all chains is one product, and the backward pass solves nothing.
+
+    [n, C, T] in place of [C, n, T], so that chains and test points lie side by side.
+    """
+
+    @staticmethod
+    def forward(ctx, K, K_star, k_star_star, omega, kappa):  # type: ignore[no-untyped-def]
+        d, B = scaled_matrix(K, omega)
+        solver = inverse(B.flatten(0, -3)).view(B.shape)
+        alpha = d * (solver @ (kappa[..., None, :] / d)[..., None])[..., 0]
+        by_row = solver.transpose(-3, -2)
+        A = torch.mul(by_row, d.mT[..., None], out=torch.empty(by_row.shape, dtype=K.dtype, device=K.device))
+        A.mul_(d[..., None, :, :])
+        C = (A.flatten(-3, -2) @ K_star).unflatten(-2, A.shape[-3:-1])
+        ctx.save_for_backward(C, alpha)
+        return alpha @ K_star, k_star_star[..., None, :] - (C * K_star[..., None, :]).sum(-3)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g_mu, g_v):  # type: ignore[no-untyped-def]
+        C, alpha = ctx.saved_tensors
+        b = (C * g_mu[..., None, :, :]).sum(-1)
+        scaled = C * g_v[..., None, :, :]
+        symmetric = b @ alpha
+        g_K_star = alpha.mT @ g_mu - 2.0 * scaled.sum(-2)
+        g_K = scaled.flatten(-2) @ C.flatten(-2).mT - 0.5 * (symmetric + symmetric.mT)
+        return g_K, g_K_star, g_v.sum(-2), None, None
 
 
 def log_marginal(K: Tensor, omega: Tensor, kappa: Tensor) -> Tensor:

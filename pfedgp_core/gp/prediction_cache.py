@@ -65,7 +65,7 @@ class CachedNode:
         """Mean and variance of f* at `test_inputs` [T, d] (on the unit sphere) for every chain, each [C, T]."""
         with torch.no_grad():
             k_star, base = self._cross(test_inputs)
-            explained = torch.cat([_squares(scale, L, k_star) for scale, L in self._factors()])
+            explained = torch.cat([_squares(*factor, k_star) for factor in self._factors()])
             v = base + explained if self.primal else base - explained
             return self.weights @ k_star, v.expand(len(self.omega), -1)
 
@@ -94,21 +94,28 @@ class CachedNode:
             parts.append(dense.solve_alpha(d, L, gp.kappa))
         return torch.cat(parts)
 
-    def _factors(self) -> Iterator[tuple[Tensor, Tensor]]:
+    def _factors(self) -> Iterator[tuple[Tensor | None, Tensor]]:
         yield from self._kept if self._kept is not None else map(self._factor, self._chunks)
 
-    def _factor(self, omega: Tensor) -> tuple[Tensor, Tensor]:
-        """The diagonal of D [c, m] and L [c, m, m]."""
+    def _factor(self, omega: Tensor) -> tuple[Tensor | None, Tensor]:
+        """The diagonal of D [c, m] and L [c, m, m]; of a small node None and L^-1 D."""
         if not self.primal:
-            return dense.factorise(self._gram, omega)
+            d, L = dense.factorise(self._gram, omega)
+            if dense.by_inverse(self._gram):
+                return None, torch.linalg.solve_triangular(L, torch.diag_embed(d), upper=False)
+            return d, L
         A, d = self._projected
         L, _ = fitc_algebra.factorise(A, *fitc_algebra.weights(d, omega, self.gp.kappa))
         return L.new_ones(L.shape[:2]), L
 
 
-def _squares(scale: Tensor, L: Tensor, k_star: Tensor) -> Tensor:
-    """|L^-1 D k*|^2 of every chain and column, [c, T], a few columns at a time."""
-    columns = max(1, CHUNK_BYTES // (scale.numel() * scale.element_size()))
-    blocks = k_star.split(columns, dim=1)
-    solved = (torch.linalg.solve_triangular(L, scale[..., None] * block, upper=False) for block in blocks)
-    return torch.cat([V.square().sum(1) for V in solved], dim=1)
+def _squares(scale: Tensor | None, L: Tensor, k_star: Tensor) -> Tensor:
+    """|L^-1 D k*|^2 of every chain and column, [c, T], a few columns at a time; without scale, L stands for L^-1 D."""
+    chains, m = L.shape[:2]
+    blocks = k_star.split(max(1, CHUNK_BYTES // (chains * m * L.element_size())), dim=1)
+    if scale is None:
+        stacked = L.flatten(0, 1)  # one product for all chains
+        solved = ((stacked @ block).view(chains, m, -1) for block in blocks)
+    else:
+        solved = (torch.linalg.solve_triangular(L, scale[..., None] * block, upper=False) for block in blocks)
+    return torch.cat([V.square_().sum(1) for V in solved], dim=1)

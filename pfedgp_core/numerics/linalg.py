@@ -12,8 +12,9 @@ from torch import Tensor
 from pfedgp_core.errors import NonFiniteError, NotPositiveDefiniteError
 from pfedgp_core.numerics.deferred import holds
 
-__all__ = ["safe_cholesky"]
+__all__ = ["inverse", "safe_cholesky"]
 
+BLOCK = 32  # rows of a matrix up to which LAPACK inverts it faster than products of its blocks do
 _JITTERS = tuple(10.0**k for k in range(-6, 0))  # 1e-6 ... 1e-1, relative to the mean of a member's diagonal
 
 
@@ -47,6 +48,29 @@ def safe_cholesky(A: Tensor, counters: Counter[str] | None = None) -> Tensor:
     if holds(ok.all()):
         return L
     return _repair(A, ok, counters if counters is not None else Counter())
+
+
+def inverse(B: Tensor) -> Tensor:
+    """Inverse of well-conditioned symmetric positive definite matrices [b, n, n], without gradient.
+
+    By halves and their Schur complement: of small matrices a CPU multiplies ten times as many a second as LAPACK
+    factorises. A matrix that is not positive definite gives numbers without meaning, as cholesky_ex does.
+    """
+    n = B.shape[-1]
+    if n <= BLOCK:
+        return torch.cholesky_inverse(torch.linalg.cholesky_ex(B)[0])
+    half = n // 2
+    corner = B[:, half:, :half]
+    first = inverse(B[:, :half, :half])
+    weights = corner @ first
+    second = inverse(torch.baddbmm(B[:, half:, half:], weights, corner.mT, alpha=-1))
+    low = second @ weights
+    whole = torch.empty(B.shape, dtype=B.dtype, device=B.device)
+    whole[:, :half, :half] = torch.baddbmm(first, weights.mT, low)
+    whole[:, half:, half:] = second
+    whole[:, half:, :half] = low.neg_()
+    whole[:, :half, half:] = low.mT
+    return whole
 
 
 def _factor(A: Tensor) -> tuple[Tensor, Tensor]:

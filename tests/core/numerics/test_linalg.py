@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from pfedgp_core.errors import NonFiniteError, NotPositiveDefiniteError
 from pfedgp_core.kernels.base import unit_sphere
 from pfedgp_core.kernels.make import make_kernel
-from pfedgp_core.numerics.linalg import safe_cholesky
+from pfedgp_core.numerics.linalg import BLOCK, inverse, safe_cholesky
 
 
 def well_conditioned(*shape: int, dtype: torch.dtype = torch.float64, seed: int = 0) -> torch.Tensor:
@@ -147,3 +147,13 @@ def test_repairs_on_cuda():
     A[0, 2, 1] = float("nan")
     with pytest.raises(NonFiniteError):
         safe_cholesky(A)
+
+
+@pytest.mark.parametrize("n", [0, 1, 20, BLOCK, BLOCK + 1, 75, 95])
+@pytest.mark.parametrize(("dtype", "atol"), [(torch.float32, 2e-5), (torch.float64, 1e-13)])
+def test_inverse_by_halves(n, dtype, atol):
+    root = torch.randn(3, n, 2 * n, generator=torch.Generator().manual_seed(n), dtype=torch.float64)
+    B = torch.eye(n, dtype=torch.float64) + root @ root.mT
+    before = B.clone()
+    torch.testing.assert_close(inverse(B.to(dtype)).double(), torch.linalg.inv(B), atol=atol, rtol=0)
+    assert torch.equal(B, before)
