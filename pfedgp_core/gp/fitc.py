@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from pfedgp_core.gp import dense, fitc_algebra, fitc_gibbs, fitc_solver, gibbs
-from pfedgp_core.gp.iterative import IterativeNode, is_iterative
+from pfedgp_core.gp.iterative import SWEPT_FROM, IterativeNode, is_iterative
 from pfedgp_core.gp.leave_one_out import full_cavity, inducing_cavity
 from pfedgp_core.gp.projection import Projection, column_squares
 from pfedgp_core.gp.shared_gram import GramBlock
@@ -78,6 +78,7 @@ class FITC(gibbs.LatentModel):
         self.dual = len(inputs) < len(inducing)
         self.dual_draws = 2 * len(inputs) < len(inducing)
         self.iterative = is_iterative(solver, inputs)
+        self.swept_iteratively = is_iterative(solver, inputs, SWEPT_FROM)
         self._differentiable = torch.is_grad_enabled()
 
     @cached_property
@@ -134,7 +135,7 @@ class FITC(gibbs.LatentModel):
             A, d = self._constants
             start = self._preconditioner if A.device.type == "cpu" else None
             return fitc_gibbs.draw_latents(A, d, start, omega, self.kappa, stream, self.counters)
-        if self.iterative:
+        if self.swept_iteratively:
             return self._node.draw_latents(self._prior_factor, omega, self.kappa, stream)
         return dense.draw_latents(self.gram.detach(), self._prior_factor, omega, self.kappa, stream)
 

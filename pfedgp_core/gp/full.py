@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from pfedgp_core.gp import dense, gibbs
-from pfedgp_core.gp.iterative import IterativeNode, is_iterative
+from pfedgp_core.gp.iterative import SWEPT_FROM, IterativeNode, is_iterative
 from pfedgp_core.gp.leave_one_out import full_cavity
 from pfedgp_core.gp.shared_gram import GramBlock
 from pfedgp_core.kernels.base import Kernel
@@ -53,6 +53,7 @@ class FullGP(gibbs.LatentModel):
         self.block = block
         self.kappa = labels.to(inputs.dtype) - 0.5
         self.iterative = is_iterative(solver, inputs)
+        self.swept_iteratively = is_iterative(solver, inputs, SWEPT_FROM)
         self._differentiable = torch.is_grad_enabled()
 
     @cached_property
@@ -76,7 +77,7 @@ class FullGP(gibbs.LatentModel):
 
     def draw_latents(self, omega: Tensor, stream: Stream) -> tuple[Tensor, Tensor]:
         """f ~ p(f | omega, y) and an independent draw of the prior, each [C, n]."""
-        if self.iterative:
+        if self.swept_iteratively:
             return self._node.draw_latents(self._prior_factor, omega, self.kappa, stream)
         return dense.draw_latents(self.gram.detach(), self._prior_factor, omega, self.kappa, stream)
 

@@ -28,18 +28,19 @@ from pfedgp_core.numerics.streams import Stream
 __all__ = ["IterativeNode", "is_iterative"]
 
 ITERATIVE_FROM = 96  # points from which this solver is the faster one on a CPU (docs/solver.md)
-PRECONDITIONER_RANK = 32
+SWEPT_FROM = 56  # the same for sweeps alone, which are exact to their tolerance
+PRECONDITIONER_RANK, SMALL_RANK = 32, 16  # the latter below ITERATIVE_FROM points, where it is built in a third
 SWEEP_TOLERANCE = 1e-3  # relative residual of a Gibbs draw; far below its Monte-Carlo spread
 MEAN_TOLERANCE = 1e-4
 
 
-def is_iterative(solver: str, inputs: Tensor) -> bool:
-    """Whether a node of these inputs [n, d] takes the iterative path under ``gp.solver``.
+def is_iterative(solver: str, inputs: Tensor, least: int = ITERATIVE_FROM) -> bool:
+    """Whether a node of these inputs [n, d] takes the iterative path under ``gp.solver``, from `least` points on.
 
     ``auto`` leaves other devices than a CPU to the dense path: batched factorisations suit them, and the
     stopping rule of an iteration would bring every sweep back to the host.
     """
-    return solver == "iterative" or (solver == "auto" and len(inputs) >= ITERATIVE_FROM and inputs.device.type == "cpu")
+    return solver == "iterative" or (solver == "auto" and len(inputs) >= least and inputs.device.type == "cpu")
 
 
 @dataclass
@@ -62,12 +63,13 @@ class IterativeNode:
     A: Tensor = field(init=False)
 
     def __post_init__(self) -> None:
+        rank = PRECONDITIONER_RANK if self.K.shape[-1] >= ITERATIVE_FROM else SMALL_RANK
         if self.sizes is None:
-            self.A = pivoted_cholesky(self.K, PRECONDITIONER_RANK)
+            self.A = pivoted_cholesky(self.K, rank)
             return
-        self.A = self.K.new_zeros(len(self.K), PRECONDITIONER_RANK, self.K.shape[-1])
+        self.A = self.K.new_zeros(len(self.K), rank, self.K.shape[-1])
         for rows, K, size in zip(self.A, self.K, self.sizes, strict=True):
-            factor = pivoted_cholesky(K[:size, :size], PRECONDITIONER_RANK)
+            factor = pivoted_cholesky(K[:size, :size], rank)
             rows[: len(factor), :size] = factor
 
     def solve(self, d: Tensor, b: Tensor, tolerance: float, precondition: Preconditioner | None = None) -> Tensor:

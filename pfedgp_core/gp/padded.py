@@ -87,7 +87,7 @@ class PaddedGPs(gibbs.LatentModel):
 
     def draw_latents(self, omega: Tensor, stream: Stream) -> tuple[Tensor, Tensor]:
         """f ~ p(f | omega, y) and an independent draw of the prior, each [b, C, n]."""
-        if self.iterative:
+        if any(gp.swept_iteratively for gp in self.gps):
             return self._node.draw_latents(self._prior_factor, omega, self.kappa, stream)
         return dense.draw_latents(self.gram.detach(), self._prior_factor, omega, self.kappa, stream)
 

@@ -57,7 +57,9 @@ def test_posterior_is_the_gaussian_conditional(problem):
         torch.testing.assert_close(mean[c], sigma @ kappa, atol=1e-8, rtol=0)
 
 
-def test_closed_form_gradients(problem):
+@pytest.mark.parametrize("inverted_below", [0, 96])
+def test_closed_form_gradients(problem, inverted_below, monkeypatch):
+    monkeypatch.setattr(dense, "INVERTED_BELOW", inverted_below)
     K, K_star, k_star_star, omega, kappa = problem
     # K enters symmetrically, so its gradient is checked through a symmetric parametrisation.
     half = (K / 2).requires_grad_()
@@ -67,6 +69,15 @@ def test_closed_form_gradients(problem):
         lambda h, ks, kss: dense.predictive(h + h.T, ks, kss, omega, kappa), (half, K_star, k_star_star)
     )
     assert torch.autograd.gradcheck(lambda h: dense.log_marginal(h + h.T, omega, kappa), (half,))
+
+
+@pytest.mark.parametrize("inverted_below", [0, 96])
+def test_moments_with_gradients_are_those_without(problem, inverted_below, monkeypatch):
+    monkeypatch.setattr(dense, "INVERTED_BELOW", inverted_below)
+    expected = dense.predictive(*problem)
+    found = dense.predictive(problem[0].requires_grad_(), *problem[1:])
+    assert found[0].requires_grad
+    torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
 
 
 def test_chunks_of_chains_change_nothing(problem, monkeypatch):

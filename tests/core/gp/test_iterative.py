@@ -7,6 +7,7 @@ import torch
 
 from pfedgp_core.gp import dense, iterative
 from pfedgp_core.gp.full import FullGP
+from pfedgp_core.gp.iterative import SWEPT_FROM
 from pfedgp_core.gp.links import node_log_probabilities
 from pfedgp_core.kernels.base import unit_sphere
 from pfedgp_core.kernels.make import make_kernel
@@ -138,3 +139,15 @@ def test_auto_is_dense_for_small_nodes_and_iterative_for_large_ones():
     assert FullGP(KERNEL, inputs, labels, 1e-3).iterative
     assert not FullGP(KERNEL, inputs, labels, 1e-3, solver="dense").iterative
     assert not iterative.is_iterative("auto", torch.empty(200, 3, device="meta"))  # any device but a CPU
+
+
+@pytest.mark.parametrize(("n", "swept"), [(SWEPT_FROM - 1, False), (SWEPT_FROM, True), (80, True)])
+def test_sweeps_of_small_nodes_are_those_of_the_dense_path(node, n, swept):
+    """Their predictions stay dense."""
+    gp, omega, targets, _ = node
+    exact, fast = (FullGP(KERNEL, gp.inputs[:n], gp.kappa[:n] + 0.5, 1e-3, solver=s) for s in ("dense", "auto"))
+    draws = [each.draw_latents(omega[:, :n], Stream(1, "f"))[0] for each in (exact, fast)]
+    spread = exact.posterior(omega[:, :n])[1].diagonal(dim1=-2, dim2=-1).sqrt()
+    assert ((draws[0] - draws[1]).abs() / spread).square().mean().sqrt() < 0.01
+    assert torch.equal(draws[0], draws[1]) is not swept
+    assert torch.equal(exact.predict(targets, omega[:, :n])[0], fast.predict(targets, omega[:, :n])[0])
