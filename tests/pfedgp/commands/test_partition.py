@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from pfedgp.cli import main
+from pfedgp.commands.partition import _printed
 from pfedgp_core.config import Settings
 from pfedgp_core.data.simulated import simulated_partition
 
@@ -90,3 +91,11 @@ def test_the_settings_of_a_run_can_be_shown(capsys: pytest.CaptureFixture[str], 
     file = tmp_path / "config.toml"
     file.write_text('clients = 4\npartition = "homogeneous"\naggregation = "trimmed-mean"\ntrim-share = 0.2\n')
     assert "client-03" in printed(capsys, "--config", str(file))
+
+
+def test_many_classes_share_a_column() -> None:
+    held = {f"class {i}": 1 + i for i in range(3)}
+    client = {"name": "client-00", "train": {"samples": 6, "classes": held}}
+    shown = {"samples": {"train": 6}, "left_out": {}, "hash": "ab", "clients": [client]}
+    lines = _printed(shown, [f"class {i}" for i in range(30)], "title", Settings())
+    assert lines[3].split("  ")[-1] == "class 0 1, class 1 2, class 2 3"
