@@ -17,7 +17,7 @@ from server.run.record_lines import read_record
 __all__ = ["COMPLETED", "completed_result", "failed_result"]
 
 COMPLETED, FAILED = "completed", "failed"
-_NO_METRICS = ("seed", "rounds", "clients", "failed_replies", "best_round", "seconds", "cpu_seconds")
+_NO_METRICS = ("seed", "rounds", "clients", "failed_replies", "best_round", "gp_share", "network_share")
 _COSTS = ("gradients", "bytes_sent", "bytes_received", "cpu_seconds", "seconds")
 
 
