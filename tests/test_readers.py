@@ -14,6 +14,7 @@ READERS = "pfedgp_core/files/"
 OWN = {  # what its own processes tell each other, what it has just written, and words of a command
     "pfedgp_core/config_text.py": {"tomllib.loads"},
     "pfedgp_core/data/array_cache.py": {"np.load"},
+    "pfedgp_core/data/corruptions/digital.py": {"Image.open"},  # the JPEG that it has just made
     "pfedgp/site/plan.py": {"json.loads"},
     "pfedgp/site/preflight.py": {"json.loads"},
     "pfedgp/site/supernode_process.py": {"json.loads"},
