@@ -165,6 +165,15 @@ METHODS: dict[str, MethodEntry] = {
             "shrinkage": setting(0.1, "part of it that becomes its mean variance", low=0.0, high=1.0),
         },
     ),
+    "whitened": MethodEntry(
+        "pfedgp_core.methods.whitened:Whitened",
+        "pFedGP on features whitened by a federated covariance within the classes",
+        gaussian=True,
+        settings={
+            "memory": setting(0.8, "part of the former covariance that the server keeps", low=0.0, high=1.0),
+            "shrinkage": setting(0.1, "part of it that becomes its mean variance", low=0.0, high=1.0),
+        },
+    ),
     "softmax-head": MethodEntry(
         "pfedgp_core.methods.softmax_head:SoftmaxHeadOnFeatures",
         "pFedGP's features, logistic regression",

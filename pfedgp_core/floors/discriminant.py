@@ -5,7 +5,7 @@ from torch import Tensor
 
 from pfedgp_core.floors.base import class_means, class_places
 
-__all__ = ["Discriminant", "within_covariance"]
+__all__ = ["Discriminant", "whitening", "within_covariance"]
 
 
 class Discriminant:
@@ -48,10 +48,22 @@ def within_covariance(features: Tensor, labels: Tensor) -> Tensor | None:
     return offsets.T @ offsets / freedom
 
 
+def whitening(covariance: Tensor, shrinkage: float) -> Tensor:
+    """The symmetric matrix, float64 [d, d], that takes features to ones whose shrunk covariance is the identity."""
+    values, directions = _spectrum(covariance.double(), shrinkage)
+    root: Tensor = (directions * values.rsqrt()) @ directions.T
+    return root
+
+
 def _shrunk(covariance: Tensor, shrinkage: float) -> Tensor:
-    """Positive definite whatever came in: noise on it may have taken that away."""
+    values, directions = _spectrum(covariance, shrinkage)
+    restored: Tensor = (directions * values) @ directions.T
+    return restored
+
+
+def _spectrum(covariance: Tensor, shrinkage: float) -> tuple[Tensor, Tensor]:
+    """Eigenvalues and vectors after shrinking: positive whatever came in, as noise on it may have taken that away."""
     values, directions = torch.linalg.eigh((covariance + covariance.T) / 2)
     mean = values.clamp(min=0).mean().clamp(min=1e-12)
     values = (1 - shrinkage) * values.clamp(min=0) + shrinkage * mean
-    restored: Tensor = (directions * values.clamp(min=1e-6 * float(mean))) @ directions.T
-    return restored
+    return values.clamp(min=1e-6 * float(mean)), directions

@@ -65,10 +65,14 @@ class LDA(OnFeatures):
 
     def classifier(self, received: np.ndarray, features: Tensor, labels: Tensor) -> Discriminant:
         """See ``OnFeatures.classifier``."""
-        half = torch.zeros(self._width, self._width, device=features.device)
-        rows, columns = np.triu_indices(self._width)
-        half[rows, columns] = torch.from_numpy(self._parts(received)[1].copy()).to(features.device)
-        return Discriminant(features, labels, half + half.triu(1).T, float(self.option("shrinkage")))
+        covariance = self.covariance(received).to(features.device)
+        return Discriminant(features, labels, covariance, float(self.option("shrinkage")))
+
+    def covariance(self, received: np.ndarray) -> Tensor:
+        """The covariance within the classes [d, d], as it came."""
+        half = torch.zeros(self._width, self._width)
+        half[np.triu_indices(self._width)] = torch.from_numpy(self._parts(received)[1].copy())
+        return half + half.triu(1).T
 
     @cached_property
     def _width(self) -> int:

@@ -10,7 +10,7 @@ from pfedgp_core.model.features import compute_features
 from pfedgp_core.numerics.streams import Stream
 from tests.core.methods.small_federation import data, method_of, rounds, same
 
-FLOORS = ("class-mean", "lda", "softmax-head")
+FLOORS = ("class-mean", "lda", "softmax-head", "whitened")
 TRIANGLE = 8 * 9 // 2
 
 

@@ -1,0 +1,80 @@
+"""pFedGP with what the federation knows of a class's spread: the trees see features whitened by a shared covariance."""
+
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pfedgp_core.config import Settings
+from pfedgp_core.data.samples import TensorSplit
+from pfedgp_core.errors import ConfigError
+from pfedgp_core.floors.discriminant import whitening
+from pfedgp_core.kernels.base import Kernel
+from pfedgp_core.methods.lda import LDA
+from pfedgp_core.methods.on_features import FeaturePredictor
+from pfedgp_core.methods.predictor import Predictor
+from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.registry import VARIANTS
+from pfedgp_core.tree.classifier import PersonalClassifier
+
+__all__ = ["Whitened", "WhitenedTree"]
+
+
+class Whitened(LDA):
+    """The covariance within the classes, gathered as by ``lda``, is the metric of the kernel at prediction.
+
+    A client with ten samples cannot know in which directions of the features a class spreads; all clients together do.
+    Training is that of pFedGP, on features as they are.
+    """
+
+    name = "whitened"
+
+    @classmethod
+    def check_settings(cls, settings: Settings) -> None:
+        """See ``Method.check_settings``: inducing inputs were learned among features as they are."""
+        if VARIANTS[settings.variant].needs_inducing:
+            raise ConfigError(
+                f"method = 'whitened' does not go with variant = {settings.variant!r}: set variant = 'full'."
+            )
+
+    def personal(self, received: np.ndarray, kept: np.ndarray | None, train: TensorSplit, stream: Stream) -> Predictor:
+        """See ``Method.personal``: a tree of Gaussian processes on whitened features."""
+        state = self.shared_state(received, kept, train, stream).eval()
+        root = whitening(self.covariance(received), float(self.option("shrinkage"))).float()
+        fit = partial(WhitenedTree, root, self.settings, stream, state.kernel(self.settings))
+        predictor = FeaturePredictor(state.network, fit, train)
+        assert isinstance(predictor.classifier, WhitenedTree)
+        predictor.counters_.update(predictor.classifier.counters_)
+        return predictor
+
+
+class WhitenedTree:
+    """A tree of Gaussian processes as a `FeatureClassifier`.
+
+    Parameters
+    ----------
+    root : Tensor [d, d]
+        What features are multiplied by.
+    settings : Settings
+    stream : Stream
+    kernel : Kernel
+    features : Tensor [N, d]
+    labels : Tensor [N]
+
+    Attributes
+    ----------
+    classes_ : int64 array [k]
+    counters_ : Counter
+    """
+
+    def __init__(
+        self, root: Tensor, settings: Settings, stream: Stream, kernel: Kernel, features: Tensor, labels: Tensor
+    ) -> None:
+        self._root = root.to(features)
+        self._tree = PersonalClassifier(settings, stream, kernel=kernel).fit(features @ self._root, labels)
+        self.classes_, self.counters_ = self._tree.classes_, self._tree.counters_
+
+    def log_probabilities(self, features: Tensor) -> Tensor:
+        """See `FeatureClassifier`."""
+        return torch.from_numpy(self._tree.predict_log_proba(features @ self._root))
