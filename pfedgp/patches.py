@@ -14,13 +14,15 @@ def patches_of(side: str) -> tuple[Patch, ...]:
         from pfedgp.operator.fleet_guard import FleetGuard
         from pfedgp.operator.kept_claims import KeptClaims
         from pfedgp.operator.kept_replies import KeptReplies
+        from pfedgp.operator.long_log import LongLog
         from pfedgp.operator.rare_cleanup import RareCleanup
         from pfedgp.operator.redelivery import Redelivery
         from pfedgp.processes.whole_bodies import SuperLinkBodies
         from server.flower.patches import SERVER_PATCHES
 
         safe = (FleetGuard(), Redelivery(), KeptReplies())
-        return (*SERVER_PATCHES, *safe, WholeDatabase(), KeptClaims(), SuperLinkBodies(), RareCleanup())
+        fast = (SuperLinkBodies(), RareCleanup(), LongLog())
+        return (*SERVER_PATCHES, *safe, WholeDatabase(), KeptClaims(), *fast)
     if side == "site":
         from pfedgp.site.patches import SITE_PATCHES
 

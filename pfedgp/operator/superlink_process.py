@@ -16,6 +16,7 @@ def main(arguments: Sequence[str]) -> None:
     """Run it; the first argument is how many connections the Fleet port holds, the others are its command line."""
     from pfedgp.operator.fleet_guard import FleetGuard
     from pfedgp.operator.kept_replies import KeptReplies
+    from pfedgp.operator.long_log import LongLog
     from pfedgp.operator.rare_cleanup import RareCleanup
     from pfedgp.operator.redelivery import Redelivery
     from pfedgp.processes.whole_bodies import SuperLinkBodies
@@ -25,7 +26,7 @@ def main(arguments: Sequence[str]) -> None:
         refuse_lost(patches)
     except ConfigError as error:
         sys.exit(str(error))
-    optional = (SuperLinkBodies(), RareCleanup())
+    optional = (SuperLinkBodies(), RareCleanup(), LongLog())
     for patch in (*patches, *(patch for patch in optional if not lost_patches([patch]))):
         patch.apply()
     sys.argv = list(arguments[1:])
