@@ -29,7 +29,8 @@ __all__ = ["IterativeNode", "is_iterative"]
 
 ITERATIVE_FROM = 96  # points from which this solver is the faster one on a CPU (docs/solver.md)
 SWEPT_FROM = 56  # the same for sweeps alone, which are exact to their tolerance
-PRECONDITIONER_RANK, SMALL_RANK = 32, 16  # the latter below ITERATIVE_FROM points, where it is built in a third
+PRECONDITIONER_RANK, SMALL_RANK = 32, 16
+SMALL = 256  # points below which the latter, whose preconditioner takes a third of the time, saves more than it costs
 SWEEP_TOLERANCE = 1e-3  # relative residual of a Gibbs draw; far below its Monte-Carlo spread
 MEAN_TOLERANCE = 1e-4
 
@@ -63,7 +64,7 @@ class IterativeNode:
     A: Tensor = field(init=False)
 
     def __post_init__(self) -> None:
-        rank = PRECONDITIONER_RANK if self.K.shape[-1] >= ITERATIVE_FROM else SMALL_RANK
+        rank = PRECONDITIONER_RANK if self.K.shape[-1] >= SMALL else SMALL_RANK
         if self.sizes is None:
             self.A = pivoted_cholesky(self.K, rank)
             return
