@@ -8,7 +8,7 @@ import ctypes
 
 __all__ = ["KEPT", "keep_freed_memory"]
 
-KEPT = 2**27  # bytes at the end of the heap that may lie idle
+KEPT = 3 * 2**25  # bytes at the end of the heap that may lie idle
 LARGEST_BLOCK = 2**24  # larger ones go back at once, so that they leave no holes
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of <malloc.h>
 
