@@ -33,7 +33,7 @@ def head_lines(
     if selection.budget != 1:
         lines.append(
             f"Budget {selection.budget:g}: {', '.join(experiment.scaled)} are {selection.budget:g} of the "
-            "experiment's. The paper's numbers are of the whole budget, so a difference is not one of methods alone."
+            f"experiment's.{' The numbers of the paper are of its whole budget.' if _of_paper(found) else ''}"
         )
     seeds = ", ".join(map(str, selection.seeds))
     if len(selection.seeds) > 1:
@@ -44,14 +44,27 @@ def head_lines(
         rounds = sorted({result["rounds"] for result in results})
         commits = sorted({f"{result['commit']} ({result['pfedgp']})" for result in results})
         machines = sorted({_machine(result["machine"]) for result in results})
-        wall = sum(result["costs"]["seconds"] for result in results)
-        cpu = sum(result["costs"]["cpu_seconds"] for result in results)
+        wall, cpu = (_spent(found, key) for key in ("seconds", "cpu_seconds"))
         spent = f"{duration(round(wall))} of wall and {duration(round(cpu))} of clients' CPU time"
         lines.append(f"Rounds {', '.join(map(str, rounds))}; the model with the best validation score is tested.")
         lines.append(f"Commit {few(commits)}; {few(machines)}; one thread a run; {len(results)} runs took {spent}.")
     if any(experiment.rows[row].grid for row in selection.rows):
         lines += _search(experiment, searched)
     return lines
+
+
+def _of_paper(found: Mapping[tuple[str, str], Entry]) -> bool:
+    return any(entry.paper is not None for entry in found.values())
+
+
+def _spent(found: Mapping[tuple[str, str], Entry], key: str) -> float:
+    """A cost of all runs; of a row that tests another's model, what it has cost beyond that one."""
+    total = 0.0
+    for (_, column), entry in found.items():
+        base = found.get((entry.row.of, column))
+        of_base = {result["seed"]: result["costs"][key] for result in base.results} if base else {}
+        total += sum(result["costs"][key] - of_base.get(result["seed"], 0.0) for result in entry.results)
+    return total
 
 
 def _binomial(experiment: Experiment, results: Sequence[Mapping[str, object]]) -> str:
