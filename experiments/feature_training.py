@@ -66,6 +66,8 @@ RUNS = {
     "predictive, server momentum 0.8": Run(PREDICTIVE, server_momentum=0.8),
     "loo, cosine": Run(LOO | {"learning_rate": 0.1}, cosine=True),
     "fedavg, cosine": Run({"method": "fedavg", "learning_rate": 0.1}, cosine=True),
+    "one step": Run({}),
+    "one step, loo": Run({"objective": "loo"}),
     "marginal": Run(PREDICTIVE | {"objective": "marginal"}),
     "fedper": Run({"method": "fedper"}),
 }
