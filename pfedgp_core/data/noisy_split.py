@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 
 from pfedgp_core.data.array_cache import cached_arrays
-from pfedgp_core.data.corruptions.corrupt import corrupted
 from pfedgp_core.data.corruptions.noise_models import NoisePlan
 from pfedgp_core.data.samples import Split
 from pfedgp_core.numerics.streams import Stream
@@ -52,6 +51,9 @@ def noisy_splits(
 
 
 def _corrupted(images: np.ndarray, rows: np.ndarray, plan: NoisePlan, client: int, split: str) -> np.ndarray:
+    # Its filters and Pillow take a second to load, which a run without noise does not wait for.
+    from pfedgp_core.data.corruptions.corrupt import corrupted
+
     (corruption, severity), stream = plan.models[client], Stream(plan.seed, "noise", client, split)
     made = np.empty_like(images)
     for i, row in enumerate(rows.tolist()):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from pfedgp_core.config import Settings
-from pfedgp_core.data import noisy_split
 from pfedgp_core.data.corruptions.noise_models import NoiseModel, NoisePlan
 from pfedgp_core.data.datasets import client_data, client_splits, load_dataset
 from pfedgp_core.data.noisy_split import noisy_splits
@@ -79,7 +78,7 @@ def test_an_image_s_noise_does_not_depend_on_what_else_the_client_holds() -> Non
 
 def test_a_second_call_reads_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     first = bytes_of()
-    monkeypatch.setattr(noisy_split, "corrupted", None)  # a call would fail
+    monkeypatch.setattr("pfedgp_core.data.corruptions.corrupt.corrupted", None)  # a call would fail
     assert bytes_of() == first
 
 
