@@ -16,7 +16,7 @@ from pfedgp_core.gp_settings import GPSettings
 from pfedgp_core.method_settings import MethodSettings, method_fields
 from pfedgp_core.registry import METHODS, NETWORKS, TASKS, VARIANTS, is_import_path
 from pfedgp_core.setting import Value, check, default_of, kebab, setting
-from pfedgp_core.simulation_settings import SimulationSettings
+from pfedgp_core.simulation_settings import NOVEL_ALPHA_FROM, SimulationSettings
 from pfedgp_core.variant_rules import check_variant
 from pfedgp_core.words import cut
 
@@ -151,6 +151,11 @@ class Settings(SimulationSettings):
                 if f.name not in GROUPS:
                     check(prefix + kebab(f.name), getattr(owner, f.name), f)
         self._check_method()
+        if self.trainers < 1:
+            raise ConfigError(
+                f"unseen-clients = {self.unseen_clients} and novel-clients = {self.novel_clients} leave none of "
+                f"clients = {self.clients} to train: lower one of the first two, or raise clients."
+            )
         if self.clients_per_round > self.trainers:
             novel = " - novel-clients" if self.novel_clients else ""
             raise ConfigError(
@@ -168,6 +173,11 @@ class Settings(SimulationSettings):
             raise ConfigError(
                 f"min-results = {self.min_results} is more than clients-per-round = {self.clients_per_round}, "
                 "so no round could succeed: lower the first or raise the second."
+            )
+        if 0 < self.novel_alpha < NOVEL_ALPHA_FROM:
+            raise ConfigError(
+                f"novel-alpha = {self.novel_alpha:g} is out of range; give a value from {NOVEL_ALPHA_FROM:g} to 1e+06, "
+                "or 0 for that of all clients."
             )
 
     def _check_method(self) -> None:

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from pfedgp_core.registry import DATASETS, PARTITIONS
 from pfedgp_core.setting import setting
 
-__all__ = ["SimulationSettings"]
+__all__ = ["NOVEL_ALPHA_FROM", "SimulationSettings"]
+
+NOVEL_ALPHA_FROM = 1e-3  # as dirichlet-alpha, which it stands for in its group
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,15 @@ from pfedgp_core.words import few
 __all__ = ["unused_settings"]
 
 _GAUSSIAN = ("variant", "objective")  # beside the group gp.*
+# Settings that some partitions alone read.
+_OF_PARTITIONS = {
+    "dirichlet-alpha": ("dirichlet", "extended-dirichlet", "quantity"),
+    "dirichlet-floor": ("dirichlet", "extended-dirichlet", "quantity"),
+    "dirichlet-balanced": ("dirichlet",),
+    "novel-alpha": ("dirichlet",),
+    "flwr-partitioner": ("flwr-datasets",),
+    "natural-floor": ("natural",),
+}
 
 
 def unused_settings(settings: Settings, method: Method) -> list[str]:
@@ -20,15 +29,14 @@ def unused_settings(settings: Settings, method: Method) -> list[str]:
     method : Method
         Of the run.
     """
-    sentences = []
+    sentences, usual, mine = [], Settings().to_run_config(), settings.to_run_config()
     others = [f"{key} = {value}" for key, value in settings.own.given if key.partition(".")[0] != method.name]
     if others:
         sentences.append(f"settings of other methods change nothing under method = {settings.method}: {few(others)}")
     if settings.method in METHODS and not is_gaussian(settings.method):
-        usual = Settings().to_run_config()
         given = [
             f"{key} = {value}"
-            for key, value in settings.to_run_config().items()
+            for key, value in mine.items()
             if (key.startswith("gp.") or key in _GAUSSIAN) and value != usual[key]
         ]
         if given:
@@ -40,4 +48,18 @@ def unused_settings(settings: Settings, method: Method) -> list[str]:
             f"method = {settings.method} sends all bits, as its uploads are no updates: update-encoding = "
             f"{settings.update_encoding} changes nothing"
         )
-    return sentences
+    return sentences + _unread_by_the_partition(settings)
+
+
+def _unread_by_the_partition(settings: Settings) -> list[str]:
+    usual, mine = Settings().to_run_config(), settings.to_run_config()
+    unread = [
+        f"{key} = {mine[key]}"
+        for key, partitions in _OF_PARTITIONS.items()
+        if settings.partition not in partitions and mine[key] != usual[key]
+    ]
+    if unread:
+        return [f"settings of other partitions change nothing under partition = {settings.partition}: {few(unread)}"]
+    if settings.novel_alpha and not settings.novel_clients:
+        return [f"novel-alpha = {settings.novel_alpha:g} changes nothing without novel-clients"]
+    return []

@@ -150,6 +150,22 @@ def test_no_more_clients_per_round_than_clients():
     assert Settings.from_run_config({"clients": 5}).clients == 5
 
 
+@pytest.mark.parametrize("none", [{"novel-clients": 20}, {"unseen-clients": 12, "novel-clients": 9}])
+def test_somebody_has_to_train(none):
+    with pytest.raises(ConfigError, match="leave none of clients = 20 to train: lower one of the first two"):
+        Settings.from_run_config(none)
+
+
+@pytest.mark.parametrize(("alpha", "good"), [(0.0, True), (1e-3, True), (1e-7, False)])
+def test_the_alpha_of_novel_clients_is_in_the_range_of_the_other(alpha, good):
+    config = {"partition": "dirichlet", "novel-clients": 2, "novel-alpha": alpha}
+    if good:
+        assert Settings.from_run_config(config).novel_alpha == alpha
+    else:
+        with pytest.raises(ConfigError, match="novel-alpha = 1e-07 is out of range; give a value from"):
+            Settings.from_run_config(config)
+
+
 @pytest.mark.parametrize(
     ("text", "key", "value"),
     [

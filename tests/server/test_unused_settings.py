@@ -44,6 +44,20 @@ def test_a_method_whose_uploads_are_no_updates_sends_all_bits() -> None:
     assert said(method="fedavg", update_encoding="int8") == []
 
 
+def test_settings_of_another_partition_are() -> None:
+    (sentence,) = said(novel_alpha=0.5, natural_floor=9)
+    assert sentence == (
+        "settings of other partitions change nothing under partition = k-class: novel-alpha = 0.5, natural-floor = 9"
+    )
+    assert said(partition="quantity", dirichlet_alpha=0.5) == []
+
+
+def test_an_alpha_of_novel_clients_is_where_there_are_none() -> None:
+    (sentence,) = said(partition="dirichlet", novel_alpha=0.5)
+    assert sentence == "novel-alpha = 0.5 changes nothing without novel-clients"
+    assert said(partition="dirichlet", novel_alpha=0.5, novel_clients=2) == []
+
+
 def test_a_run_says_it_before_round_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
