@@ -88,7 +88,8 @@ def report(pairs: list[list[Measured]], measures: tuple[str, ...], limit: float)
                 sep="",
             )
         if CONTROL in measures:
-            of_epoch = [median(pair[side][case]["ratio"] for pair in pairs) for side in (0, 1)]
+            costs = [[pair[side][case] for pair in pairs] for side in (0, 1)]
+            of_epoch = [median(cost["update_cpu_s"] / cost[CONTROL] for cost in side) for side in costs]
             print(f"  update over its epoch: before {of_epoch[0]:.3f}, after {of_epoch[1]:.3f}")
     return good
 

@@ -32,6 +32,11 @@ def test_the_median_of_the_pairs_counts(bench: Any) -> None:
     assert bench.report([[run(1.0), run(u)] for u in (1.0, 1.0, 9.0)], bench.UPDATES, 1.03)
 
 
+def test_both_updates_are_stated_over_their_own_epochs(bench: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.report([[run(3.0, epoch=2.0), run(2.4, epoch=2.0)]], bench.UPDATES, 1.03)
+    assert "update over its epoch: before 1.500, after 1.200" in capsys.readouterr().out
+
+
 def test_deployed_rounds_have_no_control(bench: Any) -> None:
     before, after = ({"case": dict.fromkeys(bench.ROUNDS, value)} for value in (1.0, 1.1))
     assert not bench.report([[before, after]], bench.ROUNDS, 1.03)
