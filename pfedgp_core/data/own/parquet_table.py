@@ -76,6 +76,7 @@ def _read(path: Path, rows: int | None) -> Iterator[tuple[dict[str, list[Any]], 
             parquet.ParquetFile(opened, buffer_size=PIECE, pre_buffer=False) as file,
         ):
             about = file.metadata
+            _require_flat(file.schema)
             require_free(_unpacked(about, rows))
             kinds = {field.name: str(field.type) for field in file.schema_arrow}
             if len(kinds) < len(file.schema_arrow.names):
@@ -101,13 +102,23 @@ def _read(path: Path, rows: int | None) -> Iterator[tuple[dict[str, list[Any]], 
         ) from error
 
 
+def _require_flat(schema: Any) -> None:
+    """Raise MalformedError where a column has lists: how many values they hold, no number of rows says."""
+    for column in map(schema.column, range(len(schema))):
+        if column.max_repetition_level:
+            raise MalformedError(f"its column {cut(column.path.partition('.')[0], 60)!r} holds lists")
+
+
 def _unpacked(metadata: Any, rows: int | None) -> int:
-    """Bytes of memory that a table takes, or so many rows of it: a few of its own may stand for billions of values."""
+    """Bytes of memory that a table takes, or so many rows of it: a few of its own may stand for billions of values.
+
+    Asking for what a row group says of one column would end the process where that is damaged: pyarrow 26 lets the C++
+    exception through.
+    """
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
-    values: int = sum(chunk.num_values for chunk in chunks)
+    values: int = sum(max(int(group.num_rows), 0) for group in groups) * int(metadata.num_columns)
     if rows is None:
-        return values * CELL + sum(int(chunk.total_uncompressed_size) for chunk in chunks)
+        return values * CELL + sum(max(int(group.total_byte_size), 0) for group in groups)
     return values * CELL * min(rows, int(metadata.num_rows)) // max(int(metadata.num_rows), 1)
 
 
