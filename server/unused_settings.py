@@ -1,5 +1,8 @@
 """Settings that were given and change nothing in a run, said before round 1 rather than ignored in silence."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from pfedgp_core.config import Settings
 from pfedgp_core.methods.base import Method
 from pfedgp_core.registry import METHODS, is_gaussian
@@ -29,16 +32,12 @@ def unused_settings(settings: Settings, method: Method) -> list[str]:
     method : Method
         Of the run.
     """
-    sentences, usual, mine = [], Settings().to_run_config(), settings.to_run_config()
+    sentences, changed = [], _changed(settings)
     others = [f"{key} = {value}" for key, value in settings.own.given if key.partition(".")[0] != method.name]
     if others:
         sentences.append(f"settings of other methods change nothing under method = {settings.method}: {few(others)}")
     if settings.method in METHODS and not is_gaussian(settings.method):
-        given = [
-            f"{key} = {value}"
-            for key, value in mine.items()
-            if (key.startswith("gp.") or key in _GAUSSIAN) and value != usual[key]
-        ]
+        given = [f"{key} = {value}" for key, value in changed.items() if key.startswith("gp.") or key in _GAUSSIAN]
         if given:
             sentences.append(
                 f"settings of Gaussian processes change nothing under method = {settings.method}: {few(given)}"
@@ -48,15 +47,20 @@ def unused_settings(settings: Settings, method: Method) -> list[str]:
             f"method = {settings.method} sends all bits, as its uploads are no updates: update-encoding = "
             f"{settings.update_encoding} changes nothing"
         )
-    return sentences + _unread_by_the_partition(settings)
+    return sentences + _unread_by_the_partition(settings, changed)
 
 
-def _unread_by_the_partition(settings: Settings) -> list[str]:
-    usual, mine = Settings().to_run_config(), settings.to_run_config()
+def _changed(settings: Settings) -> dict[str, Any]:
+    """Those that differ from their defaults."""
+    usual = Settings().to_run_config()
+    return {key: value for key, value in settings.to_run_config().items() if value != usual[key]}
+
+
+def _unread_by_the_partition(settings: Settings, changed: Mapping[str, Any]) -> list[str]:
     unread = [
-        f"{key} = {mine[key]}"
+        f"{key} = {changed[key]}"
         for key, partitions in _OF_PARTITIONS.items()
-        if settings.partition not in partitions and mine[key] != usual[key]
+        if key in changed and settings.partition not in partitions
     ]
     if unread:
         return [f"settings of other partitions change nothing under partition = {settings.partition}: {few(unread)}"]
