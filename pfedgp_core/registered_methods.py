@@ -3,10 +3,22 @@
 Imports none of them, so that settings, help texts and the command line know every choice at once.
 """
 
+from dataclasses import Field
+from typing import Any
+
 from pfedgp_core.entries import MethodEntry
 from pfedgp_core.setting import setting
 
 __all__ = ["METHODS"]
+
+
+def _covariance() -> dict[str, Field[Any]]:
+    """Settings of a method that gathers a covariance within the classes; each method needs fields of its own."""
+    return {
+        "memory": setting(0.8, "part of the former covariance that the server keeps", low=0.0, high=1.0),
+        "shrinkage": setting(0.1, "part of it that becomes its mean variance", low=0.0, high=1.0),
+    }
+
 
 # Method classes: see `pfedgp_core.methods.base.Method`.
 METHODS: dict[str, MethodEntry] = {
@@ -160,19 +172,13 @@ METHODS: dict[str, MethodEntry] = {
         "pfedgp_core.methods.lda:LDA",
         "pFedGP's features, linear discriminants with a federated covariance",
         gaussian=True,
-        settings={
-            "memory": setting(0.8, "part of the former covariance that the server keeps", low=0.0, high=1.0),
-            "shrinkage": setting(0.1, "part of it that becomes its mean variance", low=0.0, high=1.0),
-        },
+        settings=_covariance(),
     ),
     "whitened": MethodEntry(
         "pfedgp_core.methods.whitened:Whitened",
         "pFedGP on features whitened by a federated covariance within the classes",
         gaussian=True,
-        settings={
-            "memory": setting(0.8, "part of the former covariance that the server keeps", low=0.0, high=1.0),
-            "shrinkage": setting(0.1, "part of it that becomes its mean variance", low=0.0, high=1.0),
-        },
+        settings=_covariance(),
     ),
     "softmax-head": MethodEntry(
         "pfedgp_core.methods.softmax_head:SoftmaxHeadOnFeatures",
