@@ -11,9 +11,7 @@ from flwr.common.constant import SUPERLINK_NODE_ID, ErrorCode
 from flwr.proto.message_pb2 import ConfirmMessageReceivedRequest
 from flwr.proto.node_pb2 import Node
 from flwr.proto.runtime_pb2 import PullAppMessagesRequest
-from flwr.supercore.constant import FLWR_IN_MEMORY_DB_NAME
 from flwr.supercore.inflatable.inflatable_object import get_object_tree
-from flwr.supercore.object_store import ObjectStoreFactory
 from flwr.superlink.servicer.runtime import runtime_handlers
 
 from pfedgp.operator.kept_replies import KeptReplies
@@ -61,19 +59,6 @@ class SuperLink(Requests):
             self.state,
             types.SimpleNamespace(run_id=run),
         )
-
-
-@pytest.fixture(scope="module")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database of Flower's with no run, made once, because its migrations take seconds."""
-    path = tmp_path_factory.mktemp("empty") / "state.db"
-    ObjectStoreFactory(str(path)).store()
-    return path
-
-
-@pytest.fixture(params=["memory", "file"])
-def database(request: pytest.FixtureRequest, tmp_path: Path, empty: Path) -> str:
-    return FLWR_IN_MEMORY_DB_NAME if request.param == "memory" else str(shutil.copy(empty, tmp_path / "state.db"))
 
 
 def answered(link: SuperLink) -> tuple[int, str, str]:

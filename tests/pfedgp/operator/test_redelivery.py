@@ -14,7 +14,7 @@ from flwr.proto.message_pb2 import ConfirmMessageReceivedRequest
 from flwr.proto.node_pb2 import Node
 from flwr.server.superlink.fleet.message_handler import message_handler
 from flwr.server.superlink.linkstate import LinkStateFactory
-from flwr.supercore.constant import FLWR_IN_MEMORY_DB_NAME, NOOP_FEDERATION_ID, TaskType
+from flwr.supercore.constant import NOOP_FEDERATION_ID, TaskType
 from flwr.supercore.inflatable.inflatable_object import get_object_tree
 from flwr.supercore.object_store import ObjectStoreFactory
 from flwr.superlink.federation import NoOpFederationManager
@@ -77,19 +77,6 @@ class SuperLink:
         message_handler.confirm_message_received(
             ConfirmMessageReceivedRequest(run_id=run, message_object_id=message), self.state, self.store
         )
-
-
-@pytest.fixture(scope="module")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database of Flower's with no run, made once, because its migrations take seconds."""
-    path = tmp_path_factory.mktemp("empty") / "state.db"
-    ObjectStoreFactory(str(path)).store()
-    return path
-
-
-@pytest.fixture(params=["memory", "file"])
-def database(request: pytest.FixtureRequest, tmp_path: Path, empty: Path) -> str:
-    return FLWR_IN_MEMORY_DB_NAME if request.param == "memory" else str(shutil.copy(empty, tmp_path / "state.db"))
 
 
 def test_flower_gives_a_request_once(database: str) -> None:
