@@ -84,6 +84,12 @@ class Settings(SimulationSettings):
     evaluate_clients: int = setting(
         0, "clients drawn for each of these evaluations, 0 = all; test data is always all's", low=0, high=1_000_000
     )
+    average_states: float = setting(
+        0.0,
+        "weight of former states in a running average, which is tested and kept in place of the last state; 0 = none",
+        low=0.0,
+        high=0.9999,
+    )
     min_results: int = setting(1, "good replies that a round needs to change the model", low=1, high=1_000_000)
     update_encoding: str = setting(
         "float32",

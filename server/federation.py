@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from server.recorder import Progress, Recorder
 from server.report.reporters import Reporter
 from server.run.artefacts import RunFolder
 from server.run.checkpoint import Checkpoint, Model
+from server.running_average import running_average
 from server.strategy import MethodStrategy
 
 __all__ = ["Federation", "run_federation"]
@@ -116,6 +118,8 @@ class Federation:
         self.recorder, self.method, self.progress = recorder, method, progress
         self.report = task_report(settings.task)
         self.failures = FailurePolicy(settings)
+        # A request has room for one vector: that of an average goes in an exchange of its own.
+        self.rides = engine.riding and not settings.average_states
         self.strategy = MethodStrategy(settings, roster, method, recorder.folder.path)
         run_key = recorder.folder.run_key
         self.exchanges = Exchanges(grid, settings, roster, self.strategy, run_key, recorder.releases, engine.window)
@@ -154,7 +158,9 @@ class Federation:
                 f"The checkpoint of round {former.round} has {former.current.vector.size} values where this "
                 f"version's method has {first.size}: go on with the version of pFedGP that started the run."
             )
-        progress = Progress(Model(first)) if former is None else Progress(former.current, former.best)
+        progress = Progress(Model(first)) if former is None else Progress(former.current, former.best, former.average)
+        if settings.average_states and progress.average is None:
+            progress.average = progress.model.vector
         federation = cls(grid, settings, engine, roster, recorder, method, progress)
         federation.strategy.summary()
         if former is None:
@@ -168,7 +174,7 @@ class Federation:
         began = time.perf_counter()
         if not self.engine.steady or not self.roster.answering.settled:
             wait_for_clients(self.roster, self.grid)
-        riding = "validation" if self.recorder.pending is not None else ""
+        riding = "validation" if self.recorder.pending is not None else ""  # of the state itself
         best = self.progress.best.round if self.progress.best else 0
         following, training, former = self.exchanges.update(t, self.progress.model.vector, riding, best)
         failed = dict(training.replies.failed)
@@ -177,10 +183,13 @@ class Federation:
             self.recorder.add(self._measured(pending, former))
         if following is not None:
             self.progress.model = Model(following, t)
+            if self.progress.average is not None:
+                weight = self.settings.average_states
+                self.progress.average = running_average(self.progress.average, following, t, weight)
         trained, evaluation = time.perf_counter(), None
         due = t % self.settings.evaluate_every == 0 or t == self.settings.rounds
-        if due and (not self.engine.riding or t == self.settings.rounds):
-            evaluation = self.exchanges.evaluate(t, self.progress.model.vector, "validation")
+        if due and not (self.rides and t < self.settings.rounds):
+            evaluation = self.exchanges.evaluate(t, self.progress.released, "validation")
             failed = evaluation.replies.failed | failed
         ended = time.perf_counter()
         seconds = {"round": ended - began, "train": trained - began, "evaluate": ended - trained}
@@ -199,7 +208,7 @@ class Federation:
 
     def test(self) -> dict[str, Any]:
         """The best model on every client's test data, and all final artefacts; returns the summary."""
-        model = self.progress.model
+        model = replace(self.progress.model, vector=self.progress.released)
         self.recorder.save("final", model)
         best = self.progress.best or model
         if self.progress.best is None:
@@ -229,12 +238,13 @@ class Federation:
 
     def _measured(self, record: dict[str, Any], evaluation: Evaluation) -> dict[str, Any]:
         """A round's record with the evaluation of its model, the current one; it becomes the best where it is."""
-        model = Model(self.progress.model.vector, record["round"], evaluation.metrics, evaluation.measured)
+        model = Model(self.progress.released, record["round"], evaluation.metrics, evaluation.measured)
         best = self.progress.best
         is_best = self.report.improves(model.clients, best.clients) if best else None
         if is_best is None:
             is_best = self.report.better(model.metrics, best.metrics if best else {})
-        self.progress = Progress(model, model if is_best else best)
+        current = model if self.progress.average is None else self.progress.model
+        self.progress = Progress(current, model if is_best else best, self.progress.average)
         return with_evaluation(record, evaluation, is_best)
 
     def _keep(self, t: int) -> None:

@@ -6,6 +6,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, PFedGPError, RunFailedError
 from pfedgp_core.metrics.task_report import task_report
@@ -30,13 +32,21 @@ class Progress:
     Attributes
     ----------
     model : Model
-        The current one.
+        The current one, from which the next round trains.
+    average : float32 [P], optional
+        The running average of the models up to the current one, where the run keeps one (``average-states``).
     best : Model or None
         None before the first evaluation.
     """
 
     model: Model
     best: Model | None = None
+    average: np.ndarray | None = None
+
+    @property
+    def released(self) -> np.ndarray:
+        """What is evaluated, and may become the best model: the average where there is one."""
+        return self.model.vector if self.average is None else self.average
 
 
 class Recorder:
@@ -140,6 +150,7 @@ class Recorder:
                 roster=self.roster.to_state(),
                 current=progress.model,
                 best=progress.best,
+                average=progress.average,
                 failed_rounds=failed_rounds,
                 lines=len(self.history),
                 pending=self.pending,

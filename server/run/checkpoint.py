@@ -83,6 +83,8 @@ class Checkpoint:
     current : Model
     best : Model or None
         None before the first evaluation.
+    average : float32 [P] or None
+        The running average of the models, where the run keeps one.
     failed_rounds : list of dict
         Rounds with too few replies in a row, up to now: client name -> reason.
     lines : int
@@ -101,6 +103,7 @@ class Checkpoint:
     roster: dict[str, Any]
     current: Model
     best: Model | None = None
+    average: np.ndarray | None = None
     failed_rounds: list[dict[str, str]] = field(default_factory=list)
     lines: int = 0
     pending: dict[str, Any] | None = None
@@ -121,6 +124,8 @@ def write_checkpoint(run: Path, checkpoint: Checkpoint) -> None:
     tensors, best = {"current": checkpoint.current.vector}, checkpoint.best
     if best is not None and not same_bits(best.vector, checkpoint.current.vector):
         tensors["best"] = best.vector
+    if checkpoint.average is not None:
+        tensors["average"] = checkpoint.average
     if not all(np.isfinite(vector).all() for vector in tensors.values()):
         raise NonFiniteError(f"The model of round {checkpoint.round} holds NaN or infinity, so it is not kept.")
     header = {
@@ -235,6 +240,7 @@ def _from_parts(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Check
         current=_model(current, header["current"]),
         # Checkpoints of former versions say nothing of the clients.
         best=None if header["best"] is None else _model(best, header["best"], header.get("best_clients", {})),
+        average=tensors.get("average"),
         failed_rounds=[
             {name: text(why) for name, why in _object(failed).items()} for failed in header["failed_rounds"]
         ],
