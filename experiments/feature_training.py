@@ -124,7 +124,7 @@ class Trained(NamedTuple):
     bytes: int
 
 
-def trained(run: Run, base: Settings, classes: int, at: Sequence[int]) -> Iterator[Trained]:
+def trained(run: Run, base: Settings, classes: int, at: Sequence[int], unseen: int = 0) -> Iterator[Trained]:
     """Train to the last round of `at`, and stop after each of them.
 
     Parameters
@@ -135,6 +135,8 @@ def trained(run: Run, base: Settings, classes: int, at: Sequence[int]) -> Iterat
     classes : int
         Of the federation.
     at : sequence of int
+    unseen : int
+        Clients, the last ones, that never train.
     """
     settings, seed = base.replace(**run.changes), base.seed
     shape = tuple(simulated_client(base, 0).train.inputs.shape[1:])
@@ -148,7 +150,8 @@ def trained(run: Run, base: Settings, classes: int, at: Sequence[int]) -> Iterat
         if run.cosine:
             share = 0.5 * (1 + math.cos(math.pi * (number - 1) / max(at)))
             method.settings = settings.replace(learning_rate=max(1e-6, settings.learning_rate * share))
-        places = Stream(seed, "sampled", number).numpy.choice(base.clients, base.clients_per_round, replace=False)
+        rng, training = Stream(seed, "sampled", number).numpy, base.clients - unseen
+        places = rng.choice(training, base.clients_per_round, replace=False)
         clients = [simulated_client(base, int(i)) for i in sorted(places)]
         start = time.process_time()
         uploads = []

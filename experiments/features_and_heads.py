@@ -4,9 +4,9 @@
 
 Every run of `feature_training.RUNS` trains the shared features of a federation, by default LeNet on CIFAR-10 of 500
 clients with two classes each, 5 clients a round. After the rounds of ``--at`` each head is fitted to the training data
-of the first ``--evaluate`` clients on the features of the last state, and of a running average of the states
-(``averaged``: weight 0.95 on the former one, made at the server, at no cost for the clients). All heads know the
-client's own classes alone:
+of the first ``--evaluate`` clients, or of the last ``--unseen`` ones, which never train, on the features of the last
+state, and of a running average of the states (``averaged``: weight 0.95 on the former one, like ``average-states``).
+All heads know the client's own classes alone:
 
 * ``gp``: a tree of Gaussian processes at the defaults. After the last round also ``gp-32``: at output scale 32 with 20
   sweeps; and ``gp-white``: the same on features whitened under the within-class covariance of all evaluated clients
@@ -133,10 +133,10 @@ def predictions(
 
 
 def measured(
-    at: Trained, state: np.ndarray, base: Settings, count: int, trees: Sequence[str]
+    at: Trained, state: np.ndarray, base: Settings, measured_at: range, trees: Sequence[str]
 ) -> dict[str, dict[str, float]]:
-    """Every head's numbers, pooled over the first `count` clients."""
-    clients = [client_features(at, state, simulated_client(base, i)) for i in range(count)]
+    """Every head's numbers, pooled over clients."""
+    clients = [client_features(at, state, simulated_client(base, i)) for i in measured_at]
     covariance, root = whitening(clients)
     found: dict[tuple[str, str], list[Rows]] = defaultdict(list)
     for client in clients:
@@ -206,21 +206,30 @@ def main() -> None:
     parser.add_argument("--data-root", default="", help="of the data set, as for pfedgp simulate")
     parser.add_argument("--clients", type=int, default=500)
     parser.add_argument("--at", type=int, nargs="+", default=[50, 100, 200], help="rounds after which heads are fitted")
-    parser.add_argument("--evaluate", type=int, default=250, help="clients that the heads are fitted at")
+    parser.add_argument(
+        "--evaluate", type=int, default=250, help="clients that the heads are fitted at, the first ones"
+    )
+    parser.add_argument(
+        "--unseen", type=int, default=0, help="clients that never train, and that the heads are fitted at"
+    )
+    parser.add_argument("--train-samples", type=int, default=0, help="of all clients together, 0 = all there are")
     args = parser.parse_args()
     torch.set_num_threads(1)
     if args.table:
         print(table(read(args.out)))
         return
     base = Settings(dataset=args.dataset, data_root=args.data_root, clients=args.clients, seed=args.seed)
+    base = base.replace(train_samples=args.train_samples)
+    places = range(args.clients - args.unseen, args.clients) if args.unseen else range(args.evaluate)
     classes, rounds = len(simulated_summary(base, 0).class_names), sorted(args.at)
     for name in args.runs:
         if any((s["run"], s["seed"], s["round"]) == (name, args.seed, rounds[-1]) for s in read(args.out)):
             continue
-        for at in trained(RUNS[name], base, classes, rounds):
+        for at in trained(RUNS[name], base, classes, rounds, args.unseen):
             place = {"run": name, "seed": args.seed, "round": at.round, "cpu": at.cpu, "bytes": at.bytes}
-            trees = {"last": TREES if at.round == rounds[-1] else TREES[:1], "averaged": TREES[:1]}
-            found = {key: measured(at, state, base, args.evaluate, trees[key]) for key, state in at.states.items()}
+            all_of_them = at.round == rounds[-1]
+            trees = dict.fromkeys(at.states, TREES if all_of_them else TREES[:1])
+            found = {key: measured(at, state, base, places, trees[key]) for key, state in at.states.items()}
             lines = [
                 place | {"state": state, "head": head} | numbers
                 for state, heads in found.items()
