@@ -1,18 +1,20 @@
 """Onboarding: a trained model and a site's own data become a personal classifier, without any training."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from pfedgp_core.data.own.class_ids import to_split
 from pfedgp_core.data.own.kinds import split_paths
+from pfedgp_core.data.own.layout import AS_TOLD, Layout
 from pfedgp_core.data.own.reader import read_samples
-from pfedgp_core.data.own.samples import Layout, Samples
+from pfedgp_core.data.own.samples import Samples
 from pfedgp_core.data.own.wanted_columns import WantedColumns
 from pfedgp_core.data.samples import Split
-from pfedgp_core.errors import ArtefactError, ConfigError
+from pfedgp_core.data.value_range import joined_inputs, range_text, usual_range
+from pfedgp_core.errors import ArtefactError, ConfigError, DataError
 from pfedgp_core.site.data_notes import position_notes, site_scale_notes
 from pfedgp_core.site.samples import SiteSamples, digest_of, sample_digests
 from pfedgp_core.site.saved import SavedSite, is_site
@@ -62,8 +64,8 @@ class Onboarding:
         Import paths that the operator lets a site's model name as its network.
     column_key : bytes
         With which the sites of the model's federation hashed the names of their columns, where they did.
-    channels : {"", "first", "last"}
-        Where the channels of arrays of images are; empty: as their shape tells.
+    layout : Layout
+        How the values of samples stand, where the data do not tell.
     """
 
     out: Path
@@ -72,7 +74,7 @@ class Onboarding:
     label_column: str = "label"
     allowed: tuple[str, ...] = ()
     column_key: bytes = field(default=b"", repr=False)
-    channels: str = ""
+    layout: Layout = AS_TOLD
 
     def create(self, model: TrainedModel, paths: Sequence[Path | Samples | Split]) -> Outcome:
         """A new site from the data at all paths together; data in memory do as well.
@@ -185,18 +187,24 @@ class Onboarding:
             samples = self._samples(path, model, wanted)
             columns = columns or samples.columns
             splits.append(to_split(samples, model.class_names))
-        inputs, labels = (np.concatenate([getattr(s, part) for s in splits]) for part in ("inputs", "labels"))
-        return Split(inputs, labels), columns
+        inputs = joined_inputs([split.inputs for split in splits])
+        return Split(inputs, np.concatenate([split.labels for split in splits])), columns
 
     def _samples(self, path: Path | Samples, model: TrainedModel, columns: WantedColumns) -> Samples:
         if isinstance(path, Samples):
+            taken = usual_range(model.value_range, model.input_shape)
+            if path.value_range and path.value_range != taken and taken:
+                raise DataError(
+                    f"The site's images have {range_text(path.value_range)}, and the model takes {range_text(taken)}: "
+                    f"bring them to that range, or start the site with --value-range {taken} if they have it."
+                )
             return path.arranged(columns.order("the site's table", path.columns))
         return read_samples(
             path,
             input_shape=model.input_shape,
             resize=self.resize,
             label_column=self.label_column,
-            layout=Layout(columns, self.channels),
+            layout=replace(self.layout, columns=columns, model_range=model.value_range),
             split="train" if split_paths(path) else None,
             room=model.require_room,
         )

@@ -14,13 +14,15 @@ from pfedgp_core.data.moments import input_moments
 from pfedgp_core.data.own.builtin import builtin_samples
 from pfedgp_core.data.own.check import unusable
 from pfedgp_core.data.own.class_ids import to_split, to_targets
+from pfedgp_core.data.own.groups import shared_groups_text
 from pfedgp_core.data.own.kept_split import PARTS, assign_parts, keep_split, rows_by_part
 from pfedgp_core.data.own.kinds import split_paths
 from pfedgp_core.data.own.reader import fingerprint, read_splits
-from pfedgp_core.data.own.samples import Layout, Samples, input_digests
+from pfedgp_core.data.own.samples import Samples, input_digests
 from pfedgp_core.data.own.wanted_columns import WantedColumns
 from pfedgp_core.data.samples import Split, normalised
 from pfedgp_core.data.spec import DataSpec, normal_class, union_of_classes
+from pfedgp_core.data.value_range import range_text, usual_range
 from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.words import shape_text
 
@@ -90,6 +92,21 @@ class OwnSite:
         return self.parts["train"].inputs.shape[1:]
 
     @property
+    def value_range(self) -> str:
+        """Range of the values of images; empty for vectors."""
+        return self.parts["train"].value_range
+
+    def range_misfit(self, spec: DataSpec) -> str:
+        """Say that the images have another range than the federation's; empty where they have not, and for vectors."""
+        own, other = self.value_range, usual_range(spec.value_range, spec.input_shape)
+        if not own or not other or own == other:
+            return ""
+        return (
+            f"its images have {range_text(own)}, and those of the federation {range_text(other)}; bring them to that "
+            f"range, or start the site with --value-range {other} if they have it"
+        )
+
+    @property
     def trained_classes(self) -> set[str]:
         """Classes of the training data; empty in regression."""
         labels = () if self.source.regression else self.parts["train"].labels
@@ -105,7 +122,7 @@ class OwnSite:
         Raises
         ------
         DataError
-            A class or columns that the federation does not have, or samples of another shape than its own.
+            A class or columns that the federation does not have, or samples of another shape or range than its own.
         """
         samples = self.parts.get(part)
         if samples is None:
@@ -117,6 +134,8 @@ class OwnSite:
                 f"This site's samples have shape {shape_text(samples.inputs.shape[1:])}, and the federation's "
                 f"{shape_text(spec.input_shape)}: {remedy}."
             )
+        if reason := self.range_misfit(spec):
+            raise DataError(f"This site cannot take part: {reason}.")
         if self.sent_columns:
             wanted = self.source.columns.wanted(spec.columns, "the federation")
             samples = samples.arranged(wanted.order(self.source.path, samples.columns))
@@ -160,15 +179,14 @@ class OwnSite:
                 resize=source.resize and source.input_shape is not None,
                 label_column=source.label_column,
                 memory=source.memory,
-                layout=Layout(channels=source.channels),
+                layout=source.layout,
             )
+        if torn := shared_groups_text({part: samples.groups for part, samples in parts.items()}):
+            raise DataError(f"{source.path}: {torn}")
         if not source.builtin and split_paths(Path(source.path).expanduser()) is None:
             parts = self._divided(parts["train"])
         parts = _in_one_order(source.path, parts)
-        shapes = {part: samples.inputs.shape[1:] for part, samples in parts.items()}
-        if len(set(shapes.values())) > 1:
-            named = ", ".join(f"{part} {shape_text(shape)}" for part, shape in shapes.items())
-            raise DataError(f"The parts of {source.path} have inputs of several shapes ({named}): give all parts one.")
+        _require_alike(source.path, parts)
         for samples in parts.values():
             if problems := unusable(samples, source.regression):
                 raise DataError(f"{source.path}: {problems[0]}")
@@ -200,14 +218,29 @@ class OwnSite:
         classes = [""] * len(whole) if self.source.regression else list(map(normal_class, whole.labels or ()))
         if self.source.state:
             file = Path(self.source.state).expanduser() / SPLIT_FILE
-            assigned = keep_split(file, digests, classes, lambda: _hexes(input_digests(whole.inputs)))
+            assigned = keep_split(file, digests, classes, lambda: _hexes(input_digests(whole.inputs)), whole.groups)
         else:
             logger.warning(
                 "this node has no state folder: its samples are divided by their content alone, and data that grow may "
                 "move some from training to test; give the node config state=FOLDER to keep the split"
             )
-            assigned = assign_parts(digests, classes)
+            assigned = assign_parts(digests, classes, groups=whole.groups)
         return {part: whole.take(rows) for part, rows in rows_by_part(assigned).items()}
+
+
+def _require_alike(path: str, parts: dict[str, Samples]) -> None:
+    """Refuse parts of several shapes or ranges, DataError."""
+    shapes = {part: samples.inputs.shape[1:] for part, samples in parts.items()}
+    if len(set(shapes.values())) > 1:
+        named = ", ".join(f"{part} {shape_text(shape)}" for part, shape in shapes.items())
+        raise DataError(f"The parts of {path} have inputs of several shapes ({named}): give all parts one.")
+    ranges = {part: samples.value_range for part, samples in parts.items()}
+    if len(set(ranges.values())) > 1:
+        named = ", ".join(f"{part} {name}" for part, name in ranges.items())
+        raise DataError(
+            f"The parts of {path} have images of several ranges of values ({named}): give --value-range if they have "
+            "one, or bring them to one."
+        )
 
 
 def _in_one_order(path: str, parts: dict[str, Samples]) -> dict[str, Samples]:

@@ -29,8 +29,9 @@ from client.foreign_code import allowed_code, refuse_code_of_server, with_own_ro
 from client.memory import require_room_for_model, site_limit
 from client.onboard import Onboarding, Outcome
 from client.own_site import own_site
-from client.source import Source, channels_of
+from client.source import Source
 from pfedgp_core.data.datasets import Split, client_splits, load_dataset
+from pfedgp_core.data.own.layout import layout_of
 from pfedgp_core.data.own.samples import Samples
 from pfedgp_core.data.simulated import simulated_partition
 from pfedgp_core.errors import ConfigError, DataError, NoSiteFolderError
@@ -82,7 +83,7 @@ def onboard_node(model: TrainedModel, node_config: Mapping[str, Any]) -> Onboard
         str(node_config.get("label-column", "label")),
         (*model.allowed, *allowed_code(node_config)),
         ColumnPolicy.of(node_config).key,
-        channels_of(node_config),
+        layout_of(node_config),
     )
     existed = is_site(onboarding.out)
     outcome = onboarding.refresh([source], model) if existed else onboarding.create(model, [source])
@@ -129,7 +130,7 @@ def _source(model: TrainedModel, node_config: Mapping[str, Any]) -> tuple[str, P
             model.input_shape,
             resize=_resize(model, node_config),
             memory=site_limit(node_config),
-            channels=channels_of(node_config),
+            layout=layout_of(node_config),
             columns=ColumnPolicy.of(node_config),
         )
         return name, own_site(source).refresh().parts["train"]

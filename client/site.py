@@ -131,6 +131,7 @@ def _hello_of(own: OwnSite) -> Hello:
         mean=own.mean,
         std=own.std,
         columns=own.sent_columns,
+        value_range=own.value_range,
     )
 
 
@@ -143,6 +144,8 @@ def _warn_of_misfit(own: OwnSite, settings: Settings, spec: DataSpec | None) -> 
             shape_text(own.input_shape),
             shape_text(spec.input_shape),
         )
+    if spec and (reason := own.range_misfit(spec)):
+        logger.warning("this site cannot take part: %s", reason)
     if spec and (doubt := _other_columns(own, spec)):
         logger.warning("%s", doubt)
     class_names = spec.class_names if spec else class_list(settings.class_names)

@@ -7,7 +7,7 @@ node config        meaning
 ``data-root``      folder of a built-in data set that has files
 ``label-column``   column of a table that holds the class or the target (default ``label``)
 ``column-names``   what the server gets to know of a table's names, and ``column-key``: see `column_policy`
-``channels``       ``first`` or ``last``: where the channels of arrays of images are, if their shape does not tell
+``channels``       and ``pages``, ``value-range``, ``group-column``: see `pfedgp_core.data.own.layout`
 ``client-name``    the site's name in the federation
 ``state``          folder in which the split is kept
 ``device``         where the site computes: auto (default), cpu, cuda, cuda:1
@@ -22,23 +22,14 @@ from typing import Any
 from client.column_policy import ColumnPolicy
 from client.memory import site_limit
 from pfedgp_core.config import Settings
+from pfedgp_core.data.own.layout import AS_TOLD, Layout, layout_of
 from pfedgp_core.data.spec import parse_shape
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.memory import MemoryLimit
 from pfedgp_core.names import NAME_LIMIT, name_fault
 from pfedgp_core.registry import DATASETS, TASKS
 
-__all__ = ["Source", "channels_of"]
-
-CHANNELS = ("", "first", "last")
-
-
-def channels_of(node_config: Mapping[str, Any]) -> str:
-    """Where the channels of a node's arrays of images are; ConfigError where the node config says something else."""
-    channels = str(node_config.get("channels", "")).strip()
-    if channels not in CHANNELS:
-        raise ConfigError(f"channels = {channels[:40]!r} is no place of channels: give first or last.")
-    return channels
+__all__ = ["Source"]
 
 
 @dataclass(frozen=True)
@@ -64,8 +55,8 @@ class Source:
         Whether images of another size than that are resized or refused.
     memory : MemoryLimit, optional
         How much the samples may take; default: most of the machine's memory.
-    channels : {"", "first", "last"}
-        Where the channels of arrays of images are; empty: as their shape tells.
+    layout : Layout
+        How the values of samples stand, where the data do not tell.
     columns : ColumnPolicy
         What leaves the site of the names of a table's columns.
     """
@@ -79,7 +70,7 @@ class Source:
     regression: bool = False
     resize: bool = True
     memory: MemoryLimit | None = field(default=None, compare=False)
-    channels: str = ""
+    layout: Layout = AS_TOLD
     columns: ColumnPolicy = field(default_factory=ColumnPolicy)
 
     @classmethod
@@ -107,7 +98,7 @@ class Source:
             parse_shape(settings.input_shape),
             not TASKS[settings.task].classes,
             memory=site_limit(node_config),
-            channels=channels_of(node_config),
+            layout=layout_of(node_config),
             columns=ColumnPolicy.of(node_config),
         )
 

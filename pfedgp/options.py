@@ -15,7 +15,6 @@ from pfedgp_core.errors import ConfigError
 __all__ = [
     "add_allow_network",
     "add_assignments",
-    "add_channels",
     "add_column_key",
     "add_resources",
     "add_settings",
@@ -96,20 +95,6 @@ def add_allow_network(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="code that the model may name as its network: package.module:function, installed here (repeatable)",
     )
-
-
-def add_channels(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--channels-first`` and ``--channels-last``; `args.channels` is first, last or empty."""
-    place = parser.add_mutually_exclusive_group()
-    for where, shape in (("first", "[N, C, H, W]"), ("last", "[N, H, W, C]")):
-        place.add_argument(
-            f"--channels-{where}",
-            action="store_const",
-            const=where,
-            dest="channels",
-            default="",
-            help=f"images of an .npz file are {shape}, where their shape does not tell",
-        )
 
 
 def add_column_key(parser: argparse.ArgumentParser) -> None:

@@ -49,6 +49,7 @@ def model_meta(
         "input_shape": list(spec.input_shape),
         "normalisation": {"mean": list(spec.mean), "std": list(spec.std)},
         **({"columns": list(spec.columns)} if spec.columns else {}),
+        **({"value_range": spec.value_range} if spec.value_range else {}),
         "clients": [client.name for client in roster.all],
         "settings": {key: value for key, value in settings.to_run_config().items() if key not in unknown},
         **({} if temperature is None else {"temperature": temperature}),

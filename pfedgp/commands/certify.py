@@ -9,7 +9,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pfedgp.options import add_allow_network, add_channels
+from pfedgp.layout_options import add_layout, layout_from
+from pfedgp.options import add_allow_network
 from pfedgp.predicting.notes import print_notes
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.words import counted, few
@@ -56,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--label-column", default="label", metavar="NAME", help="column of a table with the class (default: label)"
     )
-    add_channels(parser)
+    add_layout(parser)
     add_allow_network(parser)
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
 
@@ -134,7 +135,6 @@ def _held_out(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
     from pfedgp_core.certificate.held_out import certify_held_out
     from pfedgp_core.data.own.class_ids import to_split
     from pfedgp_core.data.own.reader import read_samples
-    from pfedgp_core.data.own.samples import Layout
     from pfedgp_core.data.own.wanted_columns import WantedColumns
     from pfedgp_core.site.data_notes import data_notes
     from pfedgp_core.site.samples import sample_digests
@@ -144,7 +144,7 @@ def _held_out(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
         input_shape=site.model.prepare().input_shape,
         resize=args.resize,
         label_column=args.label_column,
-        layout=Layout(WantedColumns(site.columns, whose=f"the site {site.name}"), args.channels),
+        layout=layout_from(args, WantedColumns(site.columns, whose=f"the site {site.name}"), site.model.value_range),
     )
     split = to_split(samples, site.model.class_names)
     digests = [row.tobytes() for row in sample_digests(split, site.model.class_names)]

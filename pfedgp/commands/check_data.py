@@ -4,7 +4,8 @@ import argparse
 from pathlib import Path
 
 from pfedgp.bundles.download import is_bundle
-from pfedgp.options import add_channels, add_column_key, column_key
+from pfedgp.layout_options import add_layout, layout_from
+from pfedgp.options import add_column_key, column_key
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.registry import DATASETS, TASKS
 
@@ -39,14 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--key", type=Path, metavar="FILE", help="public key of the one who signed the bundle, Ed25519 in PEM"
     )
-    add_channels(parser)
+    add_layout(parser)
     add_column_key(parser)
 
 
 def main(args: argparse.Namespace) -> int:
     """Print the report; 2 if the data cannot be used."""
     from pfedgp_core.data.own.reader import check_data
-    from pfedgp_core.data.own.samples import Layout
     from pfedgp_core.data.own.wanted_columns import WantedColumns
     from pfedgp_core.data.spec import parse_shape
 
@@ -54,12 +54,12 @@ def main(args: argparse.Namespace) -> int:
         raise ConfigError("--key verifies a bundle: give its file or address with --model.")
     if args.key is None and args.model is not None and is_bundle(args.model):
         raise ConfigError(f"{args.model} is a bundle: give the public key of the one who signed it with --key.")
-    names, shape, columns, moments = None, parse_shape(args.input_shape), None, None
+    names, shape, columns, moments, values = None, parse_shape(args.input_shape), None, None, ""
     if args.model is not None:
         from pfedgp.run_model import read_bundle, read_model
 
         model, _ = read_model(Path(args.model)) if args.key is None else read_bundle(args.model, args.key)
-        names, shape = model.class_names, model.input_shape
+        names, shape, values = model.class_names, model.input_shape, model.value_range
         columns, moments = WantedColumns(model.columns, column_key(args)), (model.mean, model.std)
     report = check_data(
         args.path,
@@ -69,7 +69,7 @@ def main(args: argparse.Namespace) -> int:
         resize=bool(args.input_shape),
         data_root=args.data_root,
         regression=args.regression or (args.path in DATASETS and not TASKS[DATASETS[args.path].task].classes),
-        layout=Layout(columns, args.channels),
+        layout=layout_from(args, columns, values),
         moments=moments,
     )
     print(report.text())

@@ -5,8 +5,9 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from pfedgp.layout_options import add_layout, layout_from
 from pfedgp.operator.addresses import is_loopback, join, parse_address
-from pfedgp.options import add_channels, add_column_key, column_key
+from pfedgp.options import add_column_key, column_key
 from pfedgp.processes.limits import allow_files
 from pfedgp.processes.proxies import keep_direct
 from pfedgp.site.plan import SitePlan
@@ -35,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--label-column", default="label", metavar="NAME", help="column of a table with the class (default: label)"
     )
-    add_channels(parser)
+    add_layout(parser)
     add_column_key(parser)
     parser.add_argument(
         "--hide-columns", action="store_true", help="give the server no names of columns: they go by their position"
@@ -99,7 +100,7 @@ def _plan(args: argparse.Namespace) -> SitePlan:
         config |= {"partition-id": args.partition_id, "num-partitions": args.num_partitions}
     else:
         config |= {"data-path": args.data, "label-column": args.label_column}
-    config |= _column_config(args) | ({"channels": args.channels} if args.channels else {})
+    config |= _column_config(args) | layout_from(args).to_config()
     if args.data_root is not None:
         config["data-root"] = str(Path(args.data_root).expanduser().absolute())
     if args.max_memory is not None:
@@ -168,9 +169,7 @@ def _checked(plan: SitePlan) -> SitePlan:
     data, device = config.get("data-path", ""), config["device"]
     if not data and device in ("auto", "cpu"):
         return plan
-    builtin = is_builtin_data(
-        data, config.get("data-root", ""), config.get("label-column", ""), device, config.get("channels", "")
-    )
+    builtin = is_builtin_data(config)
     if builtin or not data:
         return plan
     return replace(plan, node_config={**plan.node_config, "data-path": str(Path(data).expanduser().absolute())})

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pfedgp.bundles.download import is_bundle
-from pfedgp.options import add_allow_network, add_channels, add_column_key, column_key
+from pfedgp.layout_options import add_layout, layout_from
+from pfedgp.options import add_allow_network, add_column_key, column_key
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.names import NAME_LIMIT, name_fault
 from pfedgp_core.words import few
@@ -50,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--label-column", default="label", metavar="NAME", help="column of a table with the class (default: label)"
     )
-    add_channels(parser)
+    add_layout(parser)
     add_column_key(parser)
     add_allow_network(parser)
 
@@ -72,7 +73,7 @@ def main(args: argparse.Namespace) -> int:
     elif args.model is not None:
         model, chosen = read_model(Path(args.model), args.allow_network)
     onboarding = Onboarding(
-        out, args.name, args.resize, args.label_column, tuple(args.allow_network), column_key(args), args.channels
+        out, args.name, args.resize, args.label_column, tuple(args.allow_network), column_key(args), layout_from(args)
     )
     paths = [path.expanduser() for path in ([args.data] if args.data else []) + args.add]
     if args.refresh:

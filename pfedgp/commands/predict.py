@@ -24,7 +24,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from pfedgp.options import add_allow_network, add_channels
+from pfedgp.layout_options import add_layout, layout_from
+from pfedgp.options import add_allow_network
 from pfedgp.predicting.notes import print_notes
 from pfedgp.predicting.place import require_site
 from pfedgp.predicting.progress import Progress
@@ -73,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--label-column", default="label", metavar="NAME", help="column that is no feature, if there (default: label)"
     )
-    add_channels(parser)
+    add_layout(parser, groups=False)
     add_allow_network(parser)
 
 
@@ -126,7 +127,6 @@ def _write(file: BinaryIO, where: Path, site: "SavedSite", args: argparse.Namesp
     """Write the table of all predictions a part at a time; DataError where a part of the data cannot be used."""
     from pfedgp.predicting.table import header_line, prediction_lines
     from pfedgp_core.data.own.blocks import read_blocks
-    from pfedgp_core.data.own.samples import Layout
     from pfedgp_core.data.own.wanted_columns import WantedColumns
     from pfedgp_core.site.data_notes import data_notes
     from pfedgp_core.site.streamed import predictions
@@ -142,7 +142,9 @@ def _write(file: BinaryIO, where: Path, site: "SavedSite", args: argparse.Namesp
             resize=args.resize,
             label_column=args.label_column,
             rows=ROWS,
-            layout=Layout(WantedColumns(site.columns, whose=f"the site {site.name}"), args.channels),
+            layout=layout_from(
+                args, WantedColumns(site.columns, whose=f"the site {site.name}"), site.model.value_range
+            ),
         ):
             share = reached
             if not noted:

@@ -91,11 +91,13 @@ def _work(args: argparse.Namespace, path: Path, most: int) -> "Work":
     torch.set_num_threads(1)  # small matrices are several times slower on more
     from pfedgp.serving.bodies import Reader
     from pfedgp.serving.work import Work
+    from pfedgp_core.data.value_range import BYTES
     from pfedgp_core.site.saved import SavedSite
 
     require_site(path)
     site = SavedSite.load(path, tuple(args.allow_network))
     shape = site.model.input_shape
-    kind = np.uint8 if len(shape) == 3 else np.float32
+    values = site.model.value_range
+    kind = np.uint8 if values == BYTES else np.float32
     site.predict(np.zeros((1, *shape), kind))  # the first one is slower than all others
-    return Work(site, Reader(shape, site.columns, args.resize, args.label_column, most_bytes=most))
+    return Work(site, Reader(shape, site.columns, values, args.resize, args.label_column, most_bytes=most))

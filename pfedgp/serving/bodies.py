@@ -2,18 +2,18 @@
 
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pfedgp.serving.named_rows import rows_by_name
-from pfedgp_core.data.own.array_file import arranged_inputs, npz_blocks
-from pfedgp_core.data.own.image_folder import fit_arrays
+from pfedgp_core.data.own.array_file import arranged_inputs, npz_blocks, shaped_images
 from pfedgp_core.data.own.samples import Block, Findings, Layout, Samples, Wanted
 from pfedgp_core.data.own.tables import csv_blocks
 from pfedgp_core.data.own.wanted_columns import WantedColumns
+from pfedgp_core.data.value_range import BYTES, usual_range
 from pfedgp_core.errors import DataError
 from pfedgp_core.files.json_file import parse_object
 from pfedgp_core.files.regular import MalformedError
@@ -48,6 +48,8 @@ class Reader:
         Of the site's model.
     columns : tuple of str
         Of the site's table, in the model's order; empty for other data.
+    value_range : str
+        Of images, as the model takes them; empty for vectors.
     resize : bool
         Whether images of another size are resized.
     label_column : str
@@ -58,6 +60,7 @@ class Reader:
 
     input_shape: tuple[int, ...]
     columns: tuple[str, ...] = ()
+    value_range: str = ""
     resize: bool = False
     label_column: str = "label"
     most_rows: int = 10_000
@@ -78,7 +81,7 @@ class Reader:
             self.label_column,
             labelled=False,
             digests=False,
-            layout=Layout(columns, "" if self.input_shape[0] in (1, 3) else "first"),
+            layout=Layout(columns, "" if self.input_shape[0] in (1, 3) else "first", model_range=self.value_range),
         )
         parts: list[Samples] = []
         for block in self._blocks(kind, body, wanted):
@@ -116,7 +119,12 @@ class Reader:
         inputs = self._numbers(rows_by_name(BODY, rows, wanted, findings) if named else rows)
         ids = _ids(content.get("ids"), len(inputs))
         arranged = arranged_inputs(inputs, wanted, findings)
-        shaped = fit_arrays(arranged, wanted, findings) if arranged is not None and arranged.ndim == 4 else arranged
+        shaped = arranged
+        if arranged is not None and arranged.ndim == 4:
+            # Numbers in JSON have no type that tells their range, so that of the model is taken as said.
+            stated = replace(wanted, layout=replace(wanted.layout, value_range=self.value_range))
+            found = shaped_images(arranged, stated, findings)
+            shaped = None if found is None else found[0]
         if shaped is not None and not np.isfinite(shaped).all():
             findings.problem("A number is too large for 32 bits: rescale it.")
         columns = self.columns if named else ()
@@ -135,7 +143,7 @@ class Reader:
             raise DataError("The samples in 'inputs' differ in shape: give each of them the same.") from error
         if numbers.dtype.kind not in "iuf":
             raise DataError("The samples in 'inputs' hold something else than numbers: give numbers alone.")
-        if len(self.input_shape) == 3:
+        if usual_range(self.value_range, self.input_shape) == BYTES:
             if numbers.dtype.kind == "f" or numbers.min(initial=0) < 0 or numbers.max(initial=0) > 255:
                 raise DataError("The values of images are whole numbers from 0 to 255: give such numbers in 'inputs'.")
             return numbers.astype(np.uint8)

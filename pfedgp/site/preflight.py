@@ -6,6 +6,7 @@ Started as ``python -P -m pfedgp.site.preflight REQUEST``; the answer is one lin
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from pfedgp.processes.output import write_anything
@@ -14,15 +15,13 @@ from pfedgp_core.errors import DataError, PFedGPError, RunFailedError
 __all__ = ["is_builtin_data", "look", "main"]
 
 
-def is_builtin_data(data: str, data_root: str, label_column: str, device: str, channels: str = "") -> bool:
+def is_builtin_data(config: Mapping[str, str]) -> bool:
     """Check that a site can work, and return whether its data are a built-in data set.
 
     Parameters
     ----------
-    data : str
-        Path of the site's data, or the name of a built-in data set; empty: check the device alone.
-    data_root, label_column, device, channels : str
-        As in the node config.
+    config : mapping
+        The node config; without ``data-path`` the device alone is checked.
 
     Raises
     ------
@@ -31,13 +30,8 @@ def is_builtin_data(data: str, data_root: str, label_column: str, device: str, c
     RunFailedError
         The check itself failed.
     """
-    request = {
-        "data": data,
-        "data_root": data_root,
-        "label_column": label_column,
-        "device": device,
-        "channels": channels,
-    }
+    data = config.get("data-path", "")
+    request = dict(config)
     done = subprocess.run(
         [sys.executable, "-P", "-m", "pfedgp.site.preflight", json.dumps(request)],
         stdin=subprocess.DEVNULL,
@@ -59,21 +53,21 @@ def is_builtin_data(data: str, data_root: str, label_column: str, device: str, c
 
 
 def look(request: dict[str, str]) -> dict[str, Any]:
-    """Answer a request: ``error``, empty where all is well, and ``builtin``."""
+    """Answer a request, which is a node config: ``error``, empty where all is well, and ``builtin``."""
+    from pfedgp_core.data.own.layout import layout_of
     from pfedgp_core.data.own.reader import check_data
-    from pfedgp_core.data.own.samples import Layout
     from pfedgp_core.devices import choose_device
     from pfedgp_core.registry import DATASETS
 
-    data = request["data"]
+    data = request.get("data-path", "")
     try:
-        choose_device(request["device"])
+        choose_device(request.get("device", "auto"))
         if data:
             report = check_data(
                 data,
-                label_column=request["label_column"],
-                data_root=request["data_root"],
-                layout=Layout(channels=request.get("channels", "")),
+                label_column=request.get("label-column", "label"),
+                data_root=request.get("data-root", ""),
+                layout=layout_of(request),
             )
             if not report.trainable:
                 more = f"See all problems with: pfedgp check-data {data}"

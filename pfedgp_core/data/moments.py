@@ -22,7 +22,7 @@ def divisors(mean: np.ndarray, std: np.ndarray) -> np.ndarray:
 def input_moments(inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and standard deviation as they are, 0 where all is equal; float64 [C] or [D].
 
-    Those of images are of their values scaled to [0, 1].
+    Those of images of bytes are of their values scaled to [0, 1]; float32 images have the scale that they shall have.
     """
     if inputs.dtype == np.uint8:  # from the counts of grey levels: a large data set as floats would not fit in memory
         counts = np.zeros((inputs.shape[1], 256), np.int64)
@@ -34,5 +34,6 @@ def input_moments(inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         std = np.sqrt((share * (level - mean[:, None]) ** 2).sum(axis=1))
     else:
         x = inputs.astype(np.float64)
-        mean, std = x.mean(axis=0), x.std(axis=0)
+        axes = (0, *range(2, x.ndim))
+        mean, std = x.mean(axis=axes), x.std(axis=axes)
     return mean, std

@@ -33,7 +33,7 @@ class Split:
     Parameters
     ----------
     inputs : numpy.ndarray
-        Images, uint8 [N, C, H, W] in 0..255, or vectors, float32 [N, D].
+        Images, uint8 [N, C, H, W] in 0..255 or, of other values, float32 [N, C, H, W]; or vectors, float32 [N, D].
     labels : numpy.ndarray, int64 or float64 [N]
         Class ids, indices into the data set's ``class_names``; or the targets of a regression.
 
@@ -48,10 +48,10 @@ class Split:
 
     def __post_init__(self) -> None:
         images = self.inputs.dtype == np.uint8 and self.inputs.ndim == 4
-        if not images and not (self.inputs.dtype == np.float32 and self.inputs.ndim == 2):
+        if not images and not (self.inputs.dtype == np.float32 and self.inputs.ndim in (2, 4)):
             raise DataError(
-                f"Inputs are {self.inputs.dtype} {list(self.inputs.shape)}; give images as uint8 [N, C, H, W] "
-                f"or vectors as float32 [N, D]."
+                f"Inputs are {self.inputs.dtype} {list(self.inputs.shape)}; give images as uint8 or float32 "
+                f"[N, C, H, W], or vectors as float32 [N, D]."
             )
         targets = self.labels.dtype == np.float64
         if not (targets or self.labels.dtype == np.int64) or self.labels.shape != self.inputs.shape[:1]:
@@ -185,7 +185,7 @@ class ClientData:
 
 
 def normalised(split: Split, mean: np.ndarray, std: np.ndarray) -> TensorSplit:
-    """Return (x - mean) / std as tensors; images are first scaled from 0..255 to [0, 1].
+    """Return (x - mean) / std as tensors; bytes are first scaled from 0..255 to [0, 1].
 
     Parameters
     ----------

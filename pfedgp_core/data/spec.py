@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from pfedgp_core.checks import MALFORMED, count, finite, text
 from pfedgp_core.data.column_names import columns_fault
 from pfedgp_core.data.moments import divisors
+from pfedgp_core.data.value_range import RANGES
 from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.files.json_file import parse_object
 from pfedgp_core.names import name_fault, normal_name
@@ -63,6 +64,9 @@ class DataSpec:
     columns : tuple of str
         Names of the features of tables, or their hashes, in the order in which the model takes them; empty where the
         sites gave none, and features go by their position.
+    value_range : str
+        Of images, see `pfedgp_core.data.value_range`; empty for vectors, and for bytes in a description of a former
+        version.
     """
 
     class_names: tuple[str, ...]
@@ -70,6 +74,7 @@ class DataSpec:
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
     columns: tuple[str, ...] = ()
+    value_range: str = ""
 
     def to_json(self) -> str:
         """Return the fields as one JSON text."""
@@ -94,6 +99,7 @@ class DataSpec:
                 tuple(finite(x) for x in fields["mean"]),
                 tuple(finite(x) for x in fields["std"]),
                 tuple(text(name) for name in fields.get("columns", ())),  # former versions have none
+                text(fields.get("value_range", "")),
             )
         except MALFORMED as error:
             raise DataError(f"malformed description of the federation's data ({type(error).__name__})") from None
@@ -103,6 +109,8 @@ class DataSpec:
             raise DataError("description of the federation's data with moments that fit no input")
         if fault := columns_fault(spec.columns, spec.input_shape[0]):
             raise DataError(f"description of the federation's data with {fault}")
+        if spec.value_range not in ("", *RANGES):
+            raise DataError("description of the federation's data with an unknown range of images' values")
         if fault := class_names_fault(spec.class_names):
             raise DataError(f"description of the federation's data with {fault}")
         return spec

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from pfedgp_core.checks import count, finite, text
+from pfedgp_core.data.value_range import RANGES
 from pfedgp_core.files.regular import MalformedError
 
 __all__ = ["check_parts"]
@@ -23,6 +24,8 @@ def check_parts(about: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> 
     names = _texts(about["class_names"], "class_names")
     for key in ("columns", "model_columns", "participants"):
         _texts(about.get(key, []), key)
+    if text(about.get("value_range", "")) not in ("", *RANGES):
+        raise MalformedError("its range of values is unknown")
     for size in about["input_shape"]:
         count(size)
     if not isinstance(about["settings"], dict):

@@ -21,6 +21,7 @@ from safetensors.numpy import save as to_safetensors
 
 from pfedgp_core.checks import MALFORMED
 from pfedgp_core.config import Settings
+from pfedgp_core.data.value_range import usual_range
 from pfedgp_core.errors import (
     ArtefactError,
     ConfigError,
@@ -110,7 +111,7 @@ class SavedSite:
 
         Parameters
         ----------
-        inputs : uint8 [N, C, H, W] or float32 [N, D]
+        inputs : uint8 or float32 [N, C, H, W], or float32 [N, D]
         temperature : float, optional
             Of the probabilities; default: that of the model. 1 gives those of the posterior itself.
 
@@ -195,6 +196,7 @@ class SavedSite:
             "input_shape": list(model.input_shape),
             "columns": list(self.columns),
             "model_columns": list(model.columns),
+            "value_range": model.value_range,
             "samples": len(self.samples),
             "counts": self.samples.counts(model.class_names),
             "model_sha256": model.sha256,
@@ -229,6 +231,7 @@ class SavedSite:
             about.get("temperature", 1.0),  # sites of former versions have none
             allowed,
             tuple(about.get("model_columns", ())),
+            usual_range(about.get("value_range", ""), tuple(about["input_shape"])),
         )
         samples = SiteSamples(tensors["features"], tensors["labels"], tensors["digests"])
         for what, found, noted in (("model", model, about["model_sha256"]), ("data", samples, about["data_sha256"])):

@@ -15,6 +15,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.data.column_names import columns_fault
 from pfedgp_core.data.datasets import Split, load_dataset, normalised
 from pfedgp_core.data.spec import class_names_fault
+from pfedgp_core.data.value_range import RANGES, usual_range
 from pfedgp_core.errors import ArtefactError, ConfigError, PFedGPError
 from pfedgp_core.foreign_code import refuse_foreign_code
 from pfedgp_core.memory import MemoryLimit, require_memory
@@ -51,6 +52,8 @@ class TrainedModel:
         Import paths that the operator of this machine lets the model name as its network.
     columns : tuple of str
         Names of the D features of tables, or their hashes, in the order of the inputs; empty where there are none.
+    value_range : str
+        Of images, see `pfedgp_core.data.value_range`; empty for vectors.
 
     Raises
     ------
@@ -70,6 +73,7 @@ class TrainedModel:
     temperature: float = 1.0
     allowed: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    value_range: str = ""
 
     def __post_init__(self) -> None:
         if not TASKS[self.settings.task].classes:
@@ -109,6 +113,7 @@ class TrainedModel:
                 moments = None if scale is None else tuple(np.array(scale[k], np.float32) for k in ("mean", "std"))
             participants = tuple(text(name) for name in meta.get("clients", ()))
             columns = tuple(text(name) for name in meta.get("columns", ()))
+            values = usual_range(text(meta.get("value_range", "")), shape)
         except MALFORMED as error:
             raise ArtefactError(
                 f"The model does not say what it is for ({type(error).__name__}: {cut(error, 100)} in meta.json): give "
@@ -116,6 +121,11 @@ class TrainedModel:
             ) from error
         if fault := class_names_fault(names) or columns_fault(columns, shape[0] if shape else None):
             raise ArtefactError(f"The model has {fault}: give the folder 'best' or 'final' of a run of this version.")
+        if values not in ("", *RANGES):
+            raise ArtefactError(
+                f"The model takes images of the range {cut(values, 40)!r}, which this version does not know: update "
+                "pFedGP."
+            )
         mean, std = moments or _of_data_set(settings, shape)
         finite = np.isfinite(mean).all() and np.isfinite(std).all() and (std > 0).all()
         if mean.shape != shape[:1] or std.shape != shape[:1] or not finite:
@@ -123,7 +133,7 @@ class TrainedModel:
                 f"The model's normalisation does not fit its inputs of shape {shape}: give a model of another run."
             )
         temperature = meta.get("temperature", 1.0)
-        return cls(vector, settings, names, shape, mean, std, participants, temperature, allowed, columns)
+        return cls(vector, settings, names, shape, mean, std, participants, temperature, allowed, columns, values)
 
     @cached_property
     def sha256(self) -> str:
@@ -164,7 +174,7 @@ class TrainedModel:
 
         Parameters
         ----------
-        inputs : uint8 [N, C, H, W] or float32 [N, D]
+        inputs : uint8 or float32 [N, C, H, W], or float32 [N, D]
 
         Returns
         -------

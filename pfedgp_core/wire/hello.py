@@ -9,6 +9,7 @@ from typing import Any
 from pfedgp_core.checks import MALFORMED, count, finite, not_negative, text
 from pfedgp_core.data.column_names import columns_fault
 from pfedgp_core.data.spec import CLASS_NAME_LIMIT, normal_class
+from pfedgp_core.data.value_range import RANGES
 from pfedgp_core.errors import DataError
 from pfedgp_core.files.json_file import parse_object
 from pfedgp_core.names import NAME_LIMIT, name_fault
@@ -47,6 +48,9 @@ class Hello:
     columns : tuple of str
         Names of a table's features, or their hashes, in the order of the moments; empty where there are none or the
         site keeps them.
+    value_range : str
+        Of images of a client's own, see `pfedgp_core.data.value_range`; empty for vectors, in a simulation, and for
+        bytes of a former version.
     """
 
     name: str
@@ -61,6 +65,7 @@ class Hello:
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
     columns: tuple[str, ...] = ()
+    value_range: str = ""
 
     def to_wire(self) -> tuple[Fields, Fields]:
         """Return (config, metrics)."""
@@ -85,6 +90,7 @@ class Hello:
                 mean=tuple(finite(x) for x in fields["mean"]),
                 std=tuple(not_negative(x) for x in fields["std"]),
                 columns=tuple(text(name) for name in fields.get("columns", ())),  # former versions send none
+                value_range=text(fields.get("value_range", "")),
             )
         except MALFORMED as error:
             raise DataError(f"malformed hello ({type(error).__name__})") from None
@@ -99,9 +105,7 @@ class Hello:
             raise DataError("hello with a class twice")
         if len(hello.input_shape) > 3 or math.prod(hello.input_shape) > INPUT_LIMIT:
             raise DataError("hello with an implausible shape of an input")
-        if hello.columns and len(hello.input_shape) != 1:
-            raise DataError("hello with names of columns for inputs that have none")
-        if fault := columns_fault(hello.columns, hello.input_shape[0] if hello.columns else None):
+        if fault := _inputs_fault(hello):
             raise DataError(f"hello with {fault}")
         software = [hello.partition_hash, *hello.versions, *hello.versions.values()]
         if len(hello.versions) > VERSIONS_LIMIT or not all(map(_is_short, software)):
@@ -118,6 +122,15 @@ class Hello:
     def count(self, split: str) -> int:
         """Number of samples in ``validation`` or ``test``."""
         return {"validation": self.n_validation, "test": self.n_test}[split]
+
+
+def _inputs_fault(hello: Hello) -> str:
+    """Say what of columns and range does not go with the inputs; empty where all does."""
+    if hello.columns and len(hello.input_shape) != 1:
+        return "names of columns for inputs that have none"
+    if hello.value_range not in ("", *RANGES) or (hello.value_range and len(hello.input_shape) != 3):
+        return "a range of values that such inputs do not have"
+    return columns_fault(hello.columns, hello.input_shape[0] if hello.columns else None)
 
 
 def _is_short(line: str) -> bool:

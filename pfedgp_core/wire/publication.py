@@ -46,8 +46,8 @@ def publication(model: TrainedModel) -> Fields:
     Returns
     -------
     dict
-        Class names, shape of an input, normalisation, participants, temperature, columns and settings as JSON, and the
-        hash.
+        Class names, shape of an input, normalisation, participants, temperature, columns, range of values and settings
+        as JSON, and the hash.
     """
     text = json.dumps(
         {
@@ -58,6 +58,7 @@ def publication(model: TrainedModel) -> Fields:
             "clients": list(model.participants),
             "temperature": model.temperature,
             "columns": list(model.columns),
+            "value_range": model.value_range,
         }
     )
     return {MODEL: text, MODEL_HASH: description_hash(text, model.vector)}

@@ -119,7 +119,8 @@ def _site_tensors(folder: Path) -> Trial:
 
 
 def _split(folder: Path) -> Trial:
-    from pfedgp_core.data.own.kept_split import _checksum, keep_split
+    from pfedgp_core.data.own.kept_split import keep_split
+    from pfedgp_core.data.own.split_file import _checksum
 
     file = folder / "split.json"
     whole = seeds.split(file)
@@ -127,7 +128,7 @@ def _split(folder: Path) -> Trial:
     def read(content: bytes) -> object:
         try:
             about = json.loads(content)
-            content = json.dumps(about | {"sha256": _checksum(about["samples"])}).encode()
+            content = json.dumps(about | {"sha256": _checksum(about, about["schema_version"])}).encode()
         except (ValueError, TypeError, KeyError, RecursionError):
             pass
         file.write_bytes(content)

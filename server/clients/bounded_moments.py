@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pfedgp_core.wire.hello import Hello
-from pfedgp_core.wire.notice import column_text
+from server.clients.value_ranges import comparable, feature_text
 
 __all__ = ["SMALLEST_SPREAD", "bounded_moments", "far_moments", "usual_moments"]
 
@@ -25,7 +25,8 @@ def bounded_moments(hellos: Sequence[Hello]) -> tuple[np.ndarray, np.ndarray]:
     Parameters
     ----------
     hellos : sequence of Hello
-        Of S sites with training data of one shape. Those of images, and of fewer than three sites, are as claimed.
+        Of S sites with training data of one shape. Those of images of a bounded range, and of fewer than three sites,
+        are as claimed.
     """
     means, stds = _claimed(hellos)
     if not _comparable(hellos):
@@ -56,8 +57,10 @@ def far_moments(hellos: Sequence[Hello]) -> list[str]:
     centre, spread, usual = usual_moments(means, stds)
     away = np.maximum(np.abs(means - centre), stds)
     far = (away > TOLD_FROM * spread) & (usual > SMALLEST_SPREAD * np.abs(centre))
+    if len(hellos[0].input_shape) == 3:  # images normalised beforehand hide among those of the unit
+        far |= (stds > 0) & (TOLD_FROM * stds < spread)
     return [
-        f"{hello.name} is far from the other sites in {column_text(f, hello.columns)} (mean {mean[f]:g} and "
+        f"{hello.name} is far from the other sites in {feature_text(f, hello)} (mean {mean[f]:g} and "
         f"deviation {std[f]:g} there, {centre[f]:g} and {usual[f]:g} usually): check its units. The common "
         "normalisation counts it as nearer"
         for hello, mean, std, there in zip(hellos, means, stds, far, strict=True)
@@ -67,8 +70,8 @@ def far_moments(hellos: Sequence[Hello]) -> list[str]:
 
 
 def _comparable(hellos: Sequence[Hello]) -> bool:
-    """Whether sites can be held against each other: tables, of three or more."""
-    return len(hellos) >= 3 and len(hellos[0].input_shape) == 1
+    """Whether sites can be held against each other: tables, and images of a unit, of three or more."""
+    return len(hellos) >= 3 and comparable(hellos[0])
 
 
 def _claimed(hellos: Sequence[Hello]) -> tuple[np.ndarray, np.ndarray]:

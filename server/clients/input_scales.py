@@ -9,9 +9,9 @@ import numpy as np
 
 from pfedgp_core.data.spec import LARGEST_INPUT, DataSpec
 from pfedgp_core.wire.hello import Hello
-from pfedgp_core.wire.notice import column_text
 from server.clients.bounded_moments import SMALLEST_SPREAD, far_moments, usual_moments
 from server.clients.columns import aligned, usual_columns
+from server.clients.value_ranges import comparable, feature_text
 
 __all__ = ["HOPELESS_SCALE", "impossible_moments", "off_scale", "on_another_scale", "scale_doubts"]
 
@@ -21,8 +21,8 @@ ROUNDING = 1e-6
 
 
 def impossible_moments(hello: Hello) -> str:
-    """Say which moments of a site cannot be those of inputs; empty where none. Images have values in [0, 1]."""
-    if len(hello.input_shape) == 3:
+    """Say which moments cannot be those of inputs; empty where none. Images of a bounded range are in [0, 1]."""
+    if not comparable(hello):
         if any(not -ROUNDING <= x <= 1 + ROUNDING for x in hello.mean) or any(x > 0.5 + ROUNDING for x in hello.std):
             return (
                 f"{hello.name} sends moments that images cannot have (mean {_values(hello.mean)}, deviation "
@@ -32,7 +32,7 @@ def impossible_moments(hello: Hello) -> str:
         i for i, both in enumerate(zip(hello.mean, hello.std, strict=True)) if _largest(both) > LARGEST_INPUT
     ]:
         return (
-            f"{hello.name} has values beyond {LARGEST_INPUT:g} in {column_text(large[0], hello.columns)}: rescale it, "
+            f"{hello.name} has values beyond {LARGEST_INPUT:g} in {feature_text(large[0], hello)}: rescale it, "
             "or remove codes for missing values."
         )
     return ""
@@ -62,7 +62,7 @@ def on_another_scale(hellos: Sequence[Hello]) -> dict[str, str]:
     far &= usual > SMALLEST_SPREAD * np.abs(centre)
     return {
         hello.name: (
-            f"{hello.name}'s inputs are on another scale than the other sites': {column_text(f, hello.columns)} has "
+            f"{hello.name}'s inputs are on another scale than the other sites': {feature_text(f, hello)} has "
             f"mean {mean[f]:g} and deviation {std[f]:g} there, {centre[f]:g} and {usual[f]:g} usually; check the units."
         )
         for hello, mean, std, there in zip(holders, means, stds, far, strict=True)
@@ -81,7 +81,7 @@ def off_scale(hello: Hello, spec: DataSpec, times: float = OTHER_SCALE) -> str:
     times : float
         How many of the federation's standard deviations are far.
     """
-    if not hello.n_train or len(spec.input_shape) != 1:
+    if not hello.n_train or not comparable(hello):
         return ""
     hello = aligned(hello, spec.columns)
     mean, std, centre, usual = map(np.array, (hello.mean, hello.std, spec.mean, spec.std))
@@ -89,8 +89,9 @@ def off_scale(hello: Hello, spec: DataSpec, times: float = OTHER_SCALE) -> str:
     if not far.any():
         return ""
     f = int(np.argmax(far))
+    what = feature_text(f, hello, spec.columns)
     return (
-        f"{hello.name}'s inputs are on another scale than the federation's: {column_text(f, spec.columns)} has mean "
+        f"{hello.name}'s inputs are on another scale than the federation's: {what} has mean "
         f"{mean[f]:g} and deviation {std[f]:g} there, {centre[f]:g} and {usual[f]:g} in the federation; check the "
         "units."
     )
@@ -117,13 +118,14 @@ def _two_scales(holders: Sequence[Hello]) -> str:
         f"{hello.name} (mean {mean[f]:g}, deviation {std[f]:g})"
         for hello, mean, std in zip(holders, means, stds, strict=True)
     )
-    return f"{column_text(f, usual_columns(holders))} is on different scales at {told}: check the units of both sites"
+    what = feature_text(f, holders[0], usual_columns(holders))
+    return f"{what} is on different scales at {told}: check the units of both sites"
 
 
 def _holders(hellos: Sequence[Hello]) -> list[Hello]:
-    """Sites with training vectors, all with their columns in one order."""
+    """Sites with training vectors, all with their columns in one order, or with images of a unit."""
     columns = usual_columns(hellos)
-    return [aligned(hello, columns) for hello in hellos if hello.n_train and len(hello.input_shape) == 1]
+    return [aligned(hello, columns) for hello in hellos if hello.n_train and comparable(hello)]
 
 
 def _moments(hellos: Sequence[Hello]) -> tuple[np.ndarray, np.ndarray]:

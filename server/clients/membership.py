@@ -23,6 +23,7 @@ from server.clients.bounded_moments import bounded_moments
 from server.clients.class_counts import too_many_classes
 from server.clients.columns import aligned, columns_misfit, usual_columns, with_other_columns
 from server.clients.input_scales import HOPELESS_SCALE, impossible_moments, off_scale, on_another_scale
+from server.clients.value_ranges import range_misfit, range_of, ranges_difference
 
 __all__ = ["as_member", "common_spec", "difference", "misfit", "outsiders"]
 
@@ -71,6 +72,8 @@ def misfit(hello: Hello, settings: Settings, spec: DataSpec | None) -> str:
         return reason
     if spec and (reason := columns_misfit(hello, spec.columns)):
         return reason
+    if spec and len(hello.input_shape) == len(spec.input_shape) and (reason := range_misfit(hello, spec.value_range)):
+        return reason
     shape = spec.input_shape if spec else parse_shape(settings.input_shape)
     if shape is not None and hello.input_shape != shape:
         columns = len(hello.input_shape) == len(shape) == 1
@@ -118,9 +121,15 @@ def outsiders(hellos: Sequence[Hello]) -> dict[str, str]:
         if reason := difference(hello, members[0]):
             refused[hello.name] = reason
         elif kinds[hello.name] != usual:
-            refused[hello.name] = columns_misfit(hello, usual_columns(members)) or (
-                f"{_inputs_of(hello)}, most sites {_shape_of_others(members[0].input_shape)}: "
-                f"{_to_one_shape([hello.input_shape, members[0].input_shape])}."
+            same = len(hello.input_shape) == len(members[0].input_shape)
+            other = columns_misfit(hello, usual_columns(members))
+            refused[hello.name] = (
+                other
+                or (same and range_misfit(hello, range_of(members[0])))
+                or (
+                    f"{_inputs_of(hello)}, most sites {_shape_of_others(members[0].input_shape)}: "
+                    f"{_to_one_shape([hello.input_shape, members[0].input_shape])}."
+                )
             )
     if not members[0].own_data:
         return refused
@@ -129,9 +138,9 @@ def outsiders(hellos: Sequence[Hello]) -> dict[str, str]:
 
 
 def _kind(hello: Hello) -> tuple[object, ...]:
-    """What a client has to share with the others: all of a simulation, of data of its own the shape of an input."""
+    """What a client has to share with the others: all of a simulation, of data of its own shape and range."""
     if hello.own_data:
-        return hello.partition_hash, hello.input_shape
+        return hello.partition_hash, hello.input_shape, range_of(hello)
     return hello.partition_hash, hello.class_names, hello.mean, hello.std, hello.input_shape
 
 
@@ -167,7 +176,7 @@ def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
     ------
     RunFailedError
         Clients of which some have data of their own and others not, or that are not of one simulation; sites whose
-        inputs have different shapes, or who have no training sample or a single class between them.
+        inputs have different shapes or ranges, or who have no training sample or a single class between them.
     """
     first = hellos[0]
     for hello in hellos:
@@ -181,6 +190,8 @@ def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
             f"The sites' inputs have different shapes ({shapes}): {_to_one_shape([h.input_shape for h in hellos])}, or "
             "leave a site out."
         )
+    if reason := ranges_difference(hellos):
+        raise RunFailedError(f"{reason}: bring all to one, or leave a site out.")
     columns = usual_columns(hellos)
     if reasons := [reason for hello in hellos if (reason := columns_misfit(hello, columns))]:
         raise RunFailedError(f"The sites' tables have different columns: {reasons[0]}")
@@ -203,7 +214,7 @@ def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
             f"The inputs of {few([hello.name for hello in holders])} have no common normalisation within the range of "
             "float32: rescale the features with very large or very small values."
         )
-    return DataSpec(class_names, first.input_shape, mean, std, columns)
+    return DataSpec(class_names, first.input_shape, mean, std, columns, range_of(first))
 
 
 def as_member(hello: Hello, spec: DataSpec) -> Hello:

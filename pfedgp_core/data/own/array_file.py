@@ -1,36 +1,51 @@
-"""Samples in a numpy ``.npz`` file: one array of inputs, one of labels, optionally the names of the classes."""
+"""Samples in a numpy ``.npz`` file: one array of inputs, one of labels, optionally the names of classes and groups."""
 
 import itertools
 import math
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO
 
 import numpy as np
 
-from pfedgp_core.data.own.channels import channels_in_front, name_volumes
-from pfedgp_core.data.own.image_folder import fit_arrays
+from pfedgp_core.data.own.array_labels import checked_labels, named_labels
+from pfedgp_core.data.own.array_parts import PART_NAMES, part_in_archive
+from pfedgp_core.data.own.channels import arranged_images, as_slices
+from pfedgp_core.data.own.image_fit import fit_arrays
+from pfedgp_core.data.own.ranged import ranged
 from pfedgp_core.data.own.samples import Block, Findings, Samples, Wanted, input_digests, label_texts
 from pfedgp_core.errors import DataError, UnreadableFileError
-from pfedgp_core.files.array_blocks import ArrayStream, open_npz
+from pfedgp_core.files.array_blocks import ArrayStream, StreamedArrays, open_npz
 from pfedgp_core.files.memory import require_free
 from pfedgp_core.files.regular import MalformedError, decoding, open_regular
 from pfedgp_core.memory import FLOAT
-from pfedgp_core.words import counted, cut, few, size
+from pfedgp_core.words import counted, few, size
 
-__all__ = ["INPUT_KEYS", "LABEL_KEYS", "arranged_inputs", "load_npz", "npz_blocks"]
+__all__ = ["INPUT_KEYS", "LABEL_KEYS", "arranged_inputs", "load_npz", "npz_blocks", "shaped_images"]
 
 INPUT_KEYS = ("inputs", "images", "x", "features")
 LABEL_KEYS = ("labels", "y")
 NAMES_KEY = "class_names"
-KEYS = {*INPUT_KEYS, *LABEL_KEYS, NAMES_KEY}
+GROUPS_KEY = "groups"
 BLOCK = 2**26  # bytes of the samples that are read at a time
 SAMPLE = 200  # bytes of memory that a sample takes beside its values: its label as text, its number, its hash
 
-T = TypeVar("T")
-A = TypeVar("A", np.ndarray, ArrayStream)
+
+@dataclass(frozen=True)
+class _Arrays:
+    """The arrays of a file, or of a part of it, that have not been read yet."""
+
+    inputs: ArrayStream
+    labels: ArrayStream | None
+    names: np.ndarray | None
+    groups: ArrayStream | None
+
+    @property
+    def size(self) -> int:
+        """Bytes that they unpack to."""
+        return sum(stream.size for stream in (self.inputs, self.labels, self.groups) if stream is not None)
 
 
 def load_npz(path: Path, wanted: Wanted, findings: Findings) -> Samples | None:
@@ -50,18 +65,15 @@ def load_npz(path: Path, wanted: Wanted, findings: Findings) -> Samples | None:
         The file cannot be read, or lacks an array.
     """
     findings.kind = "numpy archive"
-    with _as_npz(path), open_regular(path) as opened, decoding(path), open_npz(opened, KEYS) as arrays:
-        inputs, labels = _pick(arrays.streams, INPUT_KEYS), _pick(arrays.streams, LABEL_KEYS)
-        _require_arrays(path, inputs, labels, arrays.names, wanted)
-        assert inputs is not None
-        if labels is not None:
-            _column(path, labels, inputs)
-        taken = inputs.shape[0] * SAMPLE + math.prod(inputs.shape) * FLOAT
-        require_free(taken + sum(stream.size for stream in arrays.streams.values()))
-        names = _pick(arrays.streams, (NAMES_KEY,)) if labels is not None else None
-        known = None if names is None else names.whole()
-        texts = None if labels is None else _named(path, labels.whole(), known)
-        return _samples(inputs.whole(), texts, 0, wanted, findings)
+    file, part = part_in_archive(path)
+    with _as_npz(path), open_regular(file) as opened, decoding(file), open_npz(opened, _keys(part, wanted)) as archive:
+        arrays = _arrays(path, part, archive, wanted)
+        taken = arrays.inputs.shape[0] * SAMPLE + math.prod(arrays.inputs.shape) * FLOAT
+        require_free(taken + arrays.size)
+        labels = None if arrays.labels is None else arrays.labels.whole()
+        groups = None if arrays.groups is None else arrays.groups.whole()
+        texts = None if labels is None else named_labels(path, labels, arrays.names, findings)
+        return _samples(arrays.inputs.whole(), texts, groups, 0, wanted, findings)
 
 
 def npz_blocks(path: Path, opened: BinaryIO, wanted: Wanted, rows: int, most: float = math.inf) -> Iterator[Block]:
@@ -83,42 +95,72 @@ def npz_blocks(path: Path, opened: BinaryIO, wanted: Wanted, rows: int, most: fl
     DataError
         It cannot be read, is larger, or lacks an array, from the block on where that shows.
     """
-    with _as_npz(path), decoding(path), open_npz(opened, KEYS) as arrays:
-        inputs, labels = _pick(arrays.streams, INPUT_KEYS), _pick(arrays.streams, LABEL_KEYS)
-        _require_arrays(path, inputs, labels, arrays.names, wanted)
-        assert inputs is not None
-        if (unpacked := sum(stream.size for stream in arrays.streams.values())) > most:
+    part = part_in_archive(path)[1]
+    with _as_npz(path), decoding(path), open_npz(opened, _keys(part, wanted)) as archive:
+        arrays = _arrays(path, part, archive, wanted)
+        if (unpacked := arrays.size) > most:
             raise MalformedError(f"it unpacks to {size(unpacked)}, more than {size(most)}")
+        inputs = arrays.inputs
         step = max(1, min(rows, BLOCK // max(1, math.prod(inputs.shape[1:]) * inputs.dtype.itemsize)))
-        parts: Iterator[np.ndarray | None] = itertools.repeat(None)
-        names = None
-        if labels is not None:
-            _column(path, labels, inputs)
-            parts = labels.blocks(step)
-            stream = _pick(arrays.streams, (NAMES_KEY,))
-            names = None if stream is None else stream.whole()
+        nothing: Iterator[np.ndarray | None] = itertools.repeat(None)
+        labels = nothing if arrays.labels is None else arrays.labels.blocks(step)
+        groups = nothing if arrays.groups is None else arrays.groups.blocks(step)
         first = 0
-        for block, part in zip(inputs.blocks(step), parts, strict=False):
+        for block, label, group in zip(inputs.blocks(step), labels, groups, strict=False):
             findings = Findings("numpy archive")
-            texts = None if part is None else _named(path, part, names)
-            samples = _samples(block, texts, first, wanted, findings)
+            texts = None if label is None else named_labels(path, label, arrays.names, findings)
+            samples = _samples(block, texts, group, first, wanted, findings)
             first += len(block)
             yield Block(samples, findings, first / max(1, inputs.shape[0]))
-        next(parts, None)  # their checksum is compared at the end
+        next(labels, None)  # their checksums are compared at the end
+        next(groups, None)
 
 
 def _samples(
-    inputs: np.ndarray, texts: tuple[str, ...] | None, first: int, wanted: Wanted, findings: Findings
+    inputs: np.ndarray,
+    texts: tuple[str, ...] | None,
+    groups: np.ndarray | None,
+    first: int,
+    wanted: Wanted,
+    findings: Findings,
 ) -> Samples | None:
+    inputs, pages = as_slices(inputs, wanted)
     arranged = arranged_inputs(inputs, wanted, findings)
     if arranged is None:
         return None
-    classes = len(set(texts or ()))
-    shaped = fit_arrays(arranged, wanted, findings, classes) if arranged.ndim == 4 else arranged
+    shaped: tuple[np.ndarray, str] | None = (arranged, "")
+    if arranged.ndim == 4:
+        shaped = shaped_images(arranged, wanted, findings, len(set(texts or ())))
     if shaped is None:
         return None
-    digests = input_digests(arranged) if wanted.digests else None
-    return _usable(shaped, digests, texts, first, wanted, findings)
+    ids = [str(first + i + 1) for i in range(len(arranged) // pages)]
+    names = None if groups is None else label_texts(groups.reshape(len(groups)))
+    if pages > 1:
+        names = tuple(f"volume {one}" for one in ids) if names is None else names
+        ids = [f"{one}#{page + 1}" for one in ids for page in range(pages)]
+    whole = Samples(
+        shaped[0],
+        tuple(ids),
+        _repeated(texts, pages),
+        digests=input_digests(arranged) if wanted.digests else None,
+        value_range=shaped[1],
+        groups=_repeated(names, pages),
+    )
+    return _usable(whole, arranged, wanted, findings)
+
+
+def _repeated(values: tuple[str, ...] | None, times: int) -> tuple[str, ...] | None:
+    """Each value so many times, as the slices of a volume have it."""
+    return None if values is None else tuple(value for value in values for _ in range(times))
+
+
+def shaped_images(
+    images: np.ndarray, wanted: Wanted, findings: Findings, classes: int = 1
+) -> tuple[np.ndarray, str] | None:
+    """Images [N, C, H, W] of any numbers in the model's shape and range, with that range; None where they are not."""
+    found = ranged(images, wanted, findings)
+    fitted = None if found is None else fit_arrays(found[0], wanted, findings, classes)
+    return None if found is None or fitted is None else (fitted, found[1])
 
 
 @contextmanager
@@ -129,98 +171,83 @@ def _as_npz(path: Path) -> Iterator[None]:
         raise DataError(f"{path} cannot be read as .npz ({error.reason}): write it again with numpy.savez.") from error
 
 
-def _pick(arrays: Mapping[str, T], keys: tuple[str, ...]) -> T | None:
-    known = {name.lower(): array for name, array in arrays.items()}
-    return next((known[key] for key in keys if key in known), None)
+def _keys(part: str, wanted: Wanted) -> set[str]:
+    """Names, in lower case, of the arrays that are looked at."""
+    own = {*INPUT_KEYS, *LABEL_KEYS, GROUPS_KEY, (wanted.layout.group_column or GROUPS_KEY).lower()}
+    return {NAMES_KEY, *(f"{prefix}{key}" for prefix in _prefixes(part) for key in own)}
 
 
-def _require_arrays(
-    path: Path, inputs: object | None, labels: object | None, names: tuple[str, ...], wanted: Wanted
-) -> None:
+def _prefixes(part: str) -> tuple[str, ...]:
+    return tuple(f"{name}_" for name, meant in PART_NAMES.items() if meant == part) if part else ("",)
+
+
+def _arrays(path: Path, part: str, archive: StreamedArrays, wanted: Wanted) -> _Arrays:
+    known = {name.lower(): stream for name, stream in archive.streams.items()}
+
+    def pick(*keys: str) -> ArrayStream | None:
+        return next((known[p + k] for p in _prefixes(part) for k in keys if p + k in known), None)
+
+    inputs, labels = pick(*INPUT_KEYS), pick(*LABEL_KEYS)
+    asked = wanted.layout.group_column
+    groups = pick((asked or GROUPS_KEY).lower())
     if inputs is None or (labels is None and wanted.labelled):
         missing = INPUT_KEYS if inputs is None else LABEL_KEYS
         raise DataError(
-            f"{path} holds the arrays {few(sorted(names), 10) or 'none'}, but none of {', '.join(missing)}: "
+            f"{path} holds the arrays {few(sorted(archive.names), 10) or 'none'}, but none of {', '.join(missing)}: "
             f"name the {'samples' if inputs is None else 'classes'} {missing[0]!r}."
         )
-
-
-def _column(path: Path, labels: A, inputs: np.ndarray | ArrayStream) -> A:
-    """The labels, where there is one for each input."""
-    shape = labels.shape
-    if len(shape) not in (1, 2) or shape[1:] not in ((), (1,)) or shape[0] != inputs.shape[0]:
+    if asked and groups is None:
         raise DataError(
-            f"{path} has {inputs.shape[0]} inputs and labels of shape {list(shape)}: give one label a sample."
+            f"{path} holds the arrays {few(sorted(archive.names), 10)}, but none of the groups {asked!r}: give "
+            "--group-column the name of an array with one group for each sample."
         )
-    return labels
-
-
-def _named(path: Path, labels: np.ndarray, names: np.ndarray | None) -> tuple[str, ...]:
-    """Labels as text; positions are replaced by the names that the file itself gives them."""
-    texts = label_texts(labels.reshape(len(labels)))
-    if names is None:
-        return texts
-    known = label_texts(names.reshape(-1))
-    if repeated := sorted(name for name, count in Counter(known).items() if count > 1):
+    if labels is not None:
+        checked_labels(path, labels, inputs.shape[0])
+    if groups is not None and (groups.shape[0] != inputs.shape[0] or math.prod(groups.shape) != groups.shape[0]):
         raise DataError(
-            f"{path} names the class {cut(repeated[0], 60)!r} twice in class_names: give each class its own name."
+            f"{path} has {inputs.shape[0]} inputs and groups of shape {list(groups.shape)}: give one group a sample."
         )
-    by_name = labels.dtype.kind in "SU"
-    meant = {name: name for name in known} if by_name else {str(i): name for i, name in enumerate(known)}
-    wrong = [text for text in texts if text and text not in meant]
-    if wrong:
-        raise DataError(
-            f"{path} labels a sample {cut(wrong[0], 60)!r}, but its class_names are {few(known, 10)}: give positions "
-            f"from 0 to {len(known) - 1} or those names."
-        )
-    return tuple(meant[text] if text else "" for text in texts)
+    names = pick(NAMES_KEY) if labels is not None else None
+    names = names or known.get(NAMES_KEY)
+    return _Arrays(inputs, labels, None if names is None or labels is None else names.whole(), groups)
 
 
 def arranged_inputs(inputs: np.ndarray, wanted: Wanted, findings: Findings) -> np.ndarray | None:
-    """uint8 [N, C, H, W] or float32 [N, D]; None where the array is neither, which is noted."""
-    if inputs.dtype == np.uint8 and inputs.ndim in (3, 4):
-        return inputs[:, None] if inputs.ndim == 3 else channels_in_front(inputs, wanted, findings)
-    if name_volumes(inputs, findings):
-        return None
-    if inputs.ndim == 2 and inputs.dtype.kind in "iufb":
+    """Images of any numbers [N, C, H, W], or float32 [N, D]; None where the array is neither, which is noted."""
+    numbers = inputs.dtype.kind in "iufb"
+    if inputs.ndim == 2 and numbers:
         with np.errstate(over="ignore"):
             return inputs.astype(np.float32)
+    if inputs.ndim in (3, 4, 5) and numbers:
+        return arranged_images(inputs, wanted, findings)
     findings.problem(
-        f"The inputs are {inputs.dtype} {list(inputs.shape)}: give images as uint8 [N, C, H, W] with values 0 to 255, "
-        "or vectors of numbers [N, D]."
+        f"The inputs are {inputs.dtype} {list(inputs.shape)}: give images [N, C, H, W] or vectors of numbers [N, D]."
     )
     return None
 
 
-def _usable(
-    inputs: np.ndarray,
-    digests: np.ndarray | None,
-    labels: tuple[str, ...] | None,
-    before: int,
-    wanted: Wanted,
-    findings: Findings,
-) -> Samples | None:
-    good = np.ones(len(inputs), dtype=bool)
-    if inputs.ndim == 2:
-        good = np.isfinite(inputs).all(axis=1)
+def _usable(samples: Samples, raw: np.ndarray, wanted: Wanted, findings: Findings) -> Samples | None:
+    """The samples that are whole; the others are noted. `raw` are the inputs before they were resized."""
+    good = np.ones(len(samples), dtype=bool)
+    if raw.dtype.kind == "f":
+        good = np.isfinite(raw).all(axis=tuple(range(1, raw.ndim)))
         if not good.all():
             findings.problem(
                 f"NaN or infinity in {int((~good).sum())} of {counted(len(good), 'sample')} (the first is row "
-                f"{before + int((~good).argmax()) + 1}): fill the gaps or remove them."
+                f"{samples.ids[int((~good).argmax())]}): fill the gaps or remove them."
             )
-    if labels is not None and wanted.labelled:
-        named = np.array([bool(text) for text in labels], dtype=bool)
-        if not named.all():
-            findings.problem(
-                f"No class for {int((~named).sum())} of {counted(len(named), 'sample')} (the first is row "
-                f"{before + int((~named).argmax()) + 1}): fill it or remove them."
-            )
-        good &= named
-    rows = np.flatnonzero(good).tolist()
-    if not rows:
+    for what, texts in (("class", samples.labels if wanted.labelled else None), ("group", samples.groups)):
+        if texts is not None:
+            named = np.array([bool(text) for text in texts], dtype=bool)
+            if not named.all():
+                findings.problem(
+                    f"No {what} for {int((~named).sum())} of {counted(len(named), 'sample')} (the first is row "
+                    f"{samples.ids[int((~named).argmax())]}): fill it or remove them."
+                )
+            good &= named
+    rows = np.flatnonzero(good)
+    if not len(rows):
         if not findings.problems:
             findings.problem("The file has no sample: give at least one.")
         return None
-    kept = None if labels is None else tuple(labels[i] for i in rows)
-    ids = tuple(str(before + i + 1) for i in rows)
-    return Samples(inputs[rows], ids, kept, digests=None if digests is None else digests[rows])
+    return samples.take(rows)

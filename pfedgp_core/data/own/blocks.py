@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pfedgp_core.data.own.array_file import npz_blocks
+from pfedgp_core.data.own.array_parts import part_in_archive
 from pfedgp_core.data.own.image_folder import image_blocks
 from pfedgp_core.data.own.kinds import PARQUET, is_folder, part_of, require_usable
 from pfedgp_core.data.own.parquet_table import parquet_blocks
@@ -59,9 +60,10 @@ def _blocks(path: Path, wanted: Wanted, rows: int) -> Iterator[Block]:
     elif path.suffix.lower() in PARQUET:
         yield from parquet_blocks(path, wanted, rows)
     else:
-        read = npz_blocks if path.suffix.lower() == ".npz" else csv_blocks
+        file = part_in_archive(path)[0]
+        read = npz_blocks if file.suffix.lower() == ".npz" else csv_blocks
         try:
-            with open_regular(path) as opened:
+            with open_regular(file) as opened:
                 yield from read(path, opened, wanted, rows)
         except UnreadableFileError as error:
             raise DataError(f"{path} cannot be read ({error.reason}): check the path and its rights.") from error

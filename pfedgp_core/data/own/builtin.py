@@ -1,8 +1,9 @@
 """A data set that pFedGP knows by name, given as if it were a site's own data."""
 
 from pfedgp_core.data.datasets import load_dataset
-from pfedgp_core.data.own.image_folder import fit_arrays
+from pfedgp_core.data.own.image_fit import fit_arrays
 from pfedgp_core.data.own.samples import Findings, Samples, Wanted, input_digests
+from pfedgp_core.data.value_range import BYTES
 from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.memory import MemoryLimit
 from pfedgp_core.registry import DATASETS, entry
@@ -50,5 +51,7 @@ def builtin_samples(
         if inputs is None:
             raise DataError(findings.problems[0])
         ids = tuple(str(i + 1) for i in range(len(split)))
-        parts[part] = Samples(inputs, ids, tuple(labels), digests=input_digests(split.inputs))
+        parts[part] = Samples(
+            inputs, ids, tuple(labels), digests=input_digests(split.inputs), value_range=BYTES if images else ""
+        )
     return parts

@@ -1,22 +1,45 @@
-"""Where the channels of an array of images are: in front, at the end, or not to be told from its shape."""
+"""What the axes of an array of images are: channels in front or at the end, slices of volumes, or not to be told."""
 
 import numpy as np
 
 from pfedgp_core.data.own.samples import Findings, Wanted
 from pfedgp_core.words import shape_text
 
-__all__ = ["channels_in_front", "name_volumes"]
+__all__ = ["CHANNELS", "SLICES", "arranged_images", "as_slices"]
 
 FIRST, LAST = "first", "last"
+CHANNELS, SLICES = "channels", "slices"  # what pages become
 USUAL = (1, 3)  # channels: grey and colour
+WHAT_TO_DO = "give --pages slices to have each slice as a sample, or --pages channels to have them as channels"
 
 
-def channels_in_front(inputs: np.ndarray, wanted: Wanted, findings: Findings) -> np.ndarray | None:
-    """The same images with their channels in front.
+def as_slices(inputs: np.ndarray, wanted: Wanted) -> tuple[np.ndarray, int]:
+    """Volumes as the slices along their first axis where the user wants that, and how many slices each has.
 
     Parameters
     ----------
-    inputs : numpy.ndarray, uint8 [N, C, H, W] or [N, H, W, C]
+    inputs : numpy.ndarray [N, D, H, W], [N, 1, D, H, W] or [N, D, H, W, 1]
+        Anything else stays as it is.
+    wanted : Wanted
+
+    Returns
+    -------
+    numpy.ndarray [N * D, H, W], int
+        The slices of a volume follow each other.
+    """
+    volumes = _volumes(inputs)
+    if wanted.layout.pages != SLICES or volumes.ndim != 4:
+        return inputs, 1
+    return volumes.reshape(-1, *volumes.shape[2:]), volumes.shape[1]
+
+
+def arranged_images(inputs: np.ndarray, wanted: Wanted, findings: Findings) -> np.ndarray | None:
+    """Images with their channels in front.
+
+    Parameters
+    ----------
+    inputs : numpy.ndarray [N, H, W], [N, C, H, W], [N, H, W, C] or [N, 1, D, H, W]
+        Of any numbers.
     wanted : Wanted
         Its layout decides or, without it, the shape that the model takes, or else one or three channels.
     findings : Findings
@@ -25,9 +48,18 @@ def channels_in_front(inputs: np.ndarray, wanted: Wanted, findings: Findings) ->
     Returns
     -------
     numpy.ndarray or None
-        uint8 [N, C, H, W]; None where the shape does not tell, which is noted.
+        [N, C, H, W]; None where the shape does not tell or they are volumes, which is noted with what to do.
     """
-    place = wanted.layout.channels or _place(inputs.shape[1:], wanted)
+    if inputs.ndim == 3:
+        return inputs[:, None]
+    volumes = _volumes(inputs)
+    if inputs.ndim == 5:
+        if volumes.ndim == 4 and wanted.layout.pages == CHANNELS:
+            return volumes
+        several = "" if volumes.ndim == 4 else " of several channels each, of which pFedGP takes one"
+        findings.problem(f"The inputs are volumes of shape {shape_text(inputs.shape[1:])}{several}: {WHAT_TO_DO}.")
+        return None
+    place = wanted.layout.channels or (FIRST if wanted.layout.pages == CHANNELS else _place(inputs.shape[1:], wanted))
     if place == FIRST:
         return inputs
     if place == LAST:
@@ -35,21 +67,16 @@ def channels_in_front(inputs: np.ndarray, wanted: Wanted, findings: Findings) ->
     first, *_, last = inputs.shape[1:]
     findings.problem(
         f"The images have shape {shape_text(inputs.shape[1:])}, which does not tell where their channels are: give "
-        f"--channels-last if they have {last} channels, --channels-first if {first}; of volumes, give the "
-        "slices as samples."
+        f"--channels-last if they have {last} channels, --channels-first if {first}; if they are volumes, {WHAT_TO_DO}."
     )
     return None
 
 
-def name_volumes(inputs: np.ndarray, findings: Findings) -> bool:
-    """Whether the inputs are volumes [N, D, H, W] of numbers, or [N, C, D, H, W]; noted with what to do."""
-    if inputs.ndim != 5 and not (inputs.ndim == 4 and inputs.dtype != np.uint8):
-        return False
-    findings.problem(
-        f"The inputs are {inputs.dtype} {list(inputs.shape)}, which are volumes or images of other values than 0 to "
-        "255: give uint8 images [N, C, H, W], of volumes the slices as samples, or as channels with --channels-first."
-    )
-    return True
+def _volumes(inputs: np.ndarray) -> np.ndarray:
+    """Volumes [N, D, H, W] without an axis of one channel; anything else as it is."""
+    if inputs.ndim == 5 and 1 in (inputs.shape[1], inputs.shape[4]):
+        return inputs[:, 0] if inputs.shape[1] == 1 else inputs[..., 0]
+    return inputs
 
 
 def _place(shape: tuple[int, ...], wanted: Wanted) -> str:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pfedgp_core.data.column_names import COLUMN_NAME_LIMIT, HASHED, is_hashed, plain_columns
+from pfedgp_core.data.own.groups import shared_groups_text
 from pfedgp_core.data.own.samples import Findings, Samples
 from pfedgp_core.data.spec import CLASS_NAME_LIMIT, CLASSES_OF_A_SITE, LARGEST_INPUT, normal_class, spellings
+from pfedgp_core.data.value_range import range_text
 from pfedgp_core.names import escaped, name_fault
 from pfedgp_core.words import counted, few, shape_text
 
@@ -33,6 +35,8 @@ class SplitReport:
         The same of each class, by class name.
     input_shape : tuple of int or None
         Shape of a usable sample.
+    value_range : str
+        Of images, see `pfedgp_core.data.value_range`; empty for vectors.
     problems, remarks : tuple of str
         Sentences; problems keep the data from being used.
     """
@@ -42,6 +46,7 @@ class SplitReport:
     usable: int
     counts: dict[str, int]
     input_shape: tuple[int, ...] | None
+    value_range: str
     problems: tuple[str, ...]
     remarks: tuple[str, ...]
 
@@ -73,6 +78,7 @@ class DataReport:
         lines = [_shown(self.path)]
         for part in self.splits:
             shape = "" if part.input_shape is None else f", each of shape {shape_text(part.input_shape)}"
+            shape += f", {range_text(part.value_range)}" if part.value_range else ""
             name = f"{part.split}: " if part.split else ""
             lines.append(f"\n{name}{part.kind}, {counted(part.usable, 'usable sample')}{shape}")
             counts = [(_shown(label), count) for label, count in part.counts.items()]
@@ -92,6 +98,10 @@ def report_on(split: str, samples: Samples | None, findings: Findings, regressio
     problems, remarks = list(findings.problems), list(findings.remarks)
     if samples is not None:
         problems += unusable(samples, regression)
+    if samples is not None and samples.groups is not None:
+        remarks.append(
+            f"{counted(len(set(samples.groups)), 'group')} of samples, each of which stays in one split as a whole."
+        )
     if samples is not None and samples.inputs.ndim == 2 and not samples.columns:
         remarks.append(
             "The values have no names of columns, so they are taken by position: all sites must have the same features "
@@ -121,7 +131,8 @@ def report_on(split: str, samples: Samples | None, findings: Findings, regressio
             )
     shape = None if samples is None else samples.inputs.shape[1:]
     usable = 0 if samples is None else len(samples)
-    return SplitReport(split, findings.kind, usable, ordered, shape, tuple(problems), tuple(remarks))
+    values = "" if samples is None else samples.value_range
+    return SplitReport(split, findings.kind, usable, ordered, shape, values, tuple(problems), tuple(remarks))
 
 
 def unusable(samples: Samples, regression: bool = False) -> list[str]:
@@ -153,10 +164,11 @@ def unusable(samples: Samples, regression: bool = False) -> list[str]:
             f"The samples have shape {shape_text(inputs.shape[1:])}, so no values: give at least one feature."
         )
     elif inputs.dtype.kind == "f" and (large := np.abs(inputs) > LARGEST_INPUT).any():
-        row, column = np.argwhere(large)[0].tolist()
+        row, column = np.argwhere(large)[0].tolist()[:2]
         where = repr(samples.columns[column]) if samples.columns else column + 1
+        touched = int(large.any(axis=tuple(range(1, large.ndim))).sum())
         problems.append(
-            f"Values beyond {LARGEST_INPUT:g} in {int(large.any(axis=1).sum())} of {counted(len(inputs), 'sample')} "
+            f"Values beyond {LARGEST_INPUT:g} in {touched} of {counted(len(inputs), 'sample')} "
             f"(the first is row {samples.ids[row]}, column {where}): rescale the column, or remove codes for missing "
             "values."
         )
@@ -164,7 +176,7 @@ def unusable(samples: Samples, regression: bool = False) -> list[str]:
 
 
 def note_repeated(parts: Mapping[str, Samples], findings: Mapping[str, Findings]) -> None:
-    """Note inputs that occur again: with another class, which is contradictory, or in a part that must not share any.
+    """Note inputs that occur again: in a part, with another class, which is contradictory, or in a part of its own.
 
     Parameters
     ----------
@@ -172,6 +184,8 @@ def note_repeated(parts: Mapping[str, Samples], findings: Mapping[str, Findings]
     findings : mapping of split to Findings
         Receives the remarks.
     """
+    if shared_text := shared_groups_text({split: samples.groups for split, samples in parts.items()}):
+        findings[next(iter(parts))].problem(shared_text)
     seen: dict[bytes, str] = {}
     for split, samples in parts.items():
         keys = [] if samples.digests is None else [row.tobytes() for row in samples.digests]
@@ -183,6 +197,11 @@ def note_repeated(parts: Mapping[str, Samples], findings: Mapping[str, Findings]
             findings[split].remark(
                 f"Equal inputs with different classes: {counted(len(torn), 'input')} (such as one in "
                 f"{few(sorted(torn[0]))}); one of the labels may be wrong."
+            )
+        if copies := len(keys) - len(set(keys)):
+            findings[split].remark(
+                f"Equal to another one: {copies} of {counted(len(keys), 'sample')}, {len(set(keys))} different; equal "
+                "ones are never in two splits, and are no independent evidence."
             )
         shared = Counter(seen[key] for key in set(keys) if key in seen)
         for other, count in sorted(shared.items()):

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pfedgp_core.data.own.array_file import load_npz
-from pfedgp_core.data.own.image_folder import has_images, load_image_folder
+from pfedgp_core.data.own.array_parts import PART_NAMES, array_parts, part_in_archive
+from pfedgp_core.data.own.image_folder import load_image_folder
+from pfedgp_core.data.own.image_listing import has_images, is_leaving
 from pfedgp_core.data.own.parquet_table import load_parquet
 from pfedgp_core.data.own.samples import Findings, Samples, Wanted
 from pfedgp_core.data.own.tables import load_csv
@@ -15,14 +17,8 @@ from pfedgp_core.words import shape_text
 __all__ = ["PARQUET", "is_folder", "is_unknown", "nothing_at", "part_of", "read_path", "require_usable", "split_paths"]
 
 PARQUET = (".parquet", ".pq")
+TABLES = (".csv", ".tsv", *PARQUET)
 SPLITS = ("train", "validation", "test")
-_SPLIT_NAMES = {
-    "train": "train",
-    "validation": "validation",
-    "valid": "validation",
-    "val": "validation",
-    "test": "test",
-}
 _Reader = Callable[[Path, Wanted, Findings], Samples | None]
 _READERS: dict[str, _Reader] = {
     ".npz": load_npz,
@@ -68,19 +64,19 @@ def require_usable(
 
 
 def split_paths(path: Path) -> dict[str, Path] | None:
-    """The parts of a folder with splits, by split in the order train, validation, test; None for other data.
+    """The parts of data with splits, by split in the order train, validation, test; None for other data.
 
-    A folder is one if every folder or data file in it is named after a split and ``train`` is among them. Folders of
-    those names that hold images directly are classes.
+    A folder has them if every folder or data file in it is named after a split and ``train`` is among them. Folders of
+    those names that hold images directly are classes. An archive has them if its arrays are named after splits.
     """
     with reachable(path):
-        return _split_paths(path) if path.is_dir() else None
+        return _split_paths(path) if path.is_dir() else array_parts(path)
 
 
 def _split_paths(path: Path) -> dict[str, Path] | None:
     found: dict[str, Path] = {}
-    for entry in sorted(p for p in path.iterdir() if not p.name.startswith(".")):
-        split = _SPLIT_NAMES.get(entry.stem.lower() if entry.is_file() else entry.name.lower())
+    for entry in sorted(p for p in path.iterdir() if not is_leaving(p.name)):
+        split = PART_NAMES.get(entry.stem.lower() if entry.is_file() else entry.name.lower())
         if entry.is_dir() and (split is None or has_images(entry)):
             return None
         if entry.is_file() and entry.suffix.lower() not in _READERS:
@@ -107,7 +103,12 @@ def read_path(path: Path, wanted: Wanted, findings: Findings) -> Samples | None:
     """What is usable at a path, with the problems in the findings; DataError where nothing can be read."""
     if is_folder(path):
         return load_image_folder(path, wanted, findings)
-    return _READERS[path.suffix.lower()](path, wanted, findings)
+    if wanted.layout.group_column and path.suffix.lower() in TABLES:
+        raise DataError(
+            f"{path} is a table, and --group-column names an array of an .npz file or the folders of images: leave "
+            "it out."
+        )
+    return _READERS[part_in_archive(path)[0].suffix.lower()](path, wanted, findings)
 
 
 def is_folder(path: Path) -> bool:
@@ -115,7 +116,7 @@ def is_folder(path: Path) -> bool:
     with reachable(path):
         if path.is_dir():
             return True
-        if not path.exists():
+        if not part_in_archive(path)[0].exists():
             raise nothing_at(path)
     if is_unknown(path):
         raise DataError(
@@ -129,7 +130,8 @@ def is_unknown(path: Path) -> bool:
     """Whether no reader knows what is there."""
     if path.is_dir():
         return False
-    return not path.is_file() or path.suffix.lower() not in _READERS  # a device or pipe is no file
+    file = part_in_archive(path)[0]
+    return not file.is_file() or file.suffix.lower() not in _READERS  # a device or pipe is no file
 
 
 def nothing_at(path: Path) -> DataError:

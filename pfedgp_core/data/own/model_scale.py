@@ -23,22 +23,26 @@ def scale_notes(inputs: np.ndarray, columns: Sequence[str], mean: np.ndarray, st
 
     Parameters
     ----------
-    inputs : uint8 [N, C, H, W] or float32 [N, D]
-        Of the model's shape, N from 1.
+    inputs : uint8 or float32 [N, C, H, W], or float32 [N, D]
+        Of the model's shape and range, N from 1.
     columns : sequence of str, length D
         Names; empty where there are none, and columns are told by their place.
     mean, std : arrays [C] or [D]
         The model's normalisation.
     """
     own_mean, own_std = input_moments(inputs)
-    if inputs.ndim == 4:
-        return _notes_of_images(own_mean, mean)
+    if inputs.ndim == 4 and (notes := _notes_of_images(own_mean, mean)):
+        return notes
+    if inputs.dtype == np.uint8:
+        return []
     far = np.maximum(np.abs(own_mean - mean), own_std) > FAR * std
     narrow = (own_std > 0) & (FAR * own_std < std) & (len(inputs) >= FEWEST)
     places = np.flatnonzero(far | narrow).tolist()
+    images = inputs.ndim == 4
     notes = [
-        f"{_column(i, columns)} is on another scale than in the model's data (mean {own_mean[i]:g} and deviation "
-        f"{own_std[i]:g} here, {mean[i]:g} and {std[i]:g} there): check its unit, or whether it is that column."
+        f"{_feature(i, columns, images)} is on another scale than in the model's data (mean {own_mean[i]:g} and "
+        f"deviation {own_std[i]:g} here, {mean[i]:g} and {std[i]:g} there): check its unit, or whether it is that "
+        f"{'channel' if images else 'column'}."
         for i in places[:SHOWN]
     ]
     if len(places) > SHOWN:
@@ -60,5 +64,7 @@ def _notes_of_images(own: np.ndarray, mean: np.ndarray) -> list[str]:
     return [f"{note}: check whether their grey values are inverted."]
 
 
-def _column(index: int, columns: Sequence[str]) -> str:
+def _feature(index: int, columns: Sequence[str], images: bool) -> str:
+    if images:
+        return f"Channel {index + 1} of the images"
     return f"The column {cut(columns[index], 60)!r}" if columns else f"Column {index + 1}"

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pfedgp_core.data.own.array_parts import part_in_archive
 from pfedgp_core.data.own.check import DataReport, note_repeated, report_on
 from pfedgp_core.data.own.class_ids import map_classes, to_targets
 from pfedgp_core.data.own.kinds import is_unknown, nothing_at, part_of, read_path, require_usable, split_paths
@@ -114,7 +115,8 @@ def fingerprint(path: str | Path) -> tuple[tuple[str, int, int], ...]:
     path = Path(path).expanduser()
     with reachable(path):
         try:
-            files = [path] if not path.is_dir() else [file for file in path.rglob("*") if file.is_file()]
+            alone = part_in_archive(path)[0]
+            files = [alone] if not path.is_dir() else [file for file in path.rglob("*") if file.is_file()]
             looks = [(file, file.stat()) for file in files]
         except FileNotFoundError:
             raise nothing_at(path) from None
@@ -190,7 +192,7 @@ def _looked_at(path: Path, wanted: Wanted) -> tuple[Samples | None, Findings]:
     try:
         return read_path(path, wanted, findings), findings
     except DataError as error:
-        if not path.exists() or is_unknown(path):
+        if is_unknown(path):
             raise
         findings.problem(str(error))
         return None, findings

@@ -10,29 +10,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pfedgp_core.data.own.wanted_columns import WantedColumns
+from pfedgp_core.data.own.layout import AS_TOLD, Layout
+from pfedgp_core.data.value_range import joined_inputs
 from pfedgp_core.memory import MemoryLimit, inputs_need, require_memory
 
 __all__ = ["AS_TOLD", "Block", "Findings", "Layout", "Samples", "Wanted", "input_digests", "label_texts"]
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How the values of a sample stand, where the data do not tell.
-
-    Attributes
-    ----------
-    columns : WantedColumns, optional
-        Of a table: others are refused, and the same ones come in this order.
-    channels : {"", "first", "last"}
-        Where the channels of arrays of images are; empty: as their shape tells.
-    """
-
-    columns: WantedColumns | None = None
-    channels: str = ""
-
-
-AS_TOLD = Layout()
 
 
 @dataclass(frozen=True)
@@ -84,15 +66,20 @@ class Samples:
     Attributes
     ----------
     inputs : numpy.ndarray
-        uint8 [N, C, H, W] or float32 [N, D].
+        Images, uint8 [N, C, H, W] or, of other values than bytes, float32; or vectors, float32 [N, D].
     ids : tuple of str, length N
-        File names relative to the data's folder, or numbers of rows counted from 1.
+        File names relative to the data's folder, or numbers of rows counted from 1; of a page with its number, as in
+        ``a.tif#2``.
     labels : tuple of str, length N, or None
         Class names, or integers as text; None for data without classes.
     columns : tuple of str
         Names of the D columns of a table; empty for other data.
     digests : numpy.ndarray, uint8 [N, 32], or None
         What the inputs are before any resizing, see `input_digests`; of a table with its columns sorted by name.
+    value_range : str
+        Of images, see `pfedgp_core.data.value_range`; empty for vectors.
+    groups : tuple of str, length N, or None
+        What each sample belongs to, such as a patient or a volume: samples of a group stay together. None: nothing.
     """
 
     inputs: np.ndarray
@@ -100,6 +87,8 @@ class Samples:
     labels: tuple[str, ...] | None
     columns: tuple[str, ...] = ()
     digests: np.ndarray | None = None
+    value_range: str = ""
+    groups: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -113,6 +102,7 @@ class Samples:
             ids=tuple(self.ids[i] for i in chosen),
             labels=None if self.labels is None else tuple(self.labels[i] for i in chosen),
             digests=None if self.digests is None else self.digests[rows],
+            groups=None if self.groups is None else tuple(self.groups[i] for i in chosen),
         )
 
     def arranged(self, order: Sequence[int]) -> "Samples":
@@ -125,13 +115,16 @@ class Samples:
     def between(self, first: int, end: int) -> "Samples":
         """The samples from the first one up to the end, without their hashes."""
         labels = None if self.labels is None else self.labels[first:end]
-        return replace(self, inputs=self.inputs[first:end], ids=self.ids[first:end], labels=labels, digests=None)
+        groups = None if self.groups is None else self.groups[first:end]
+        inputs, ids = self.inputs[first:end], self.ids[first:end]
+        return replace(self, inputs=inputs, ids=ids, labels=labels, digests=None, groups=groups)
 
     def followed_by(self, other: "Samples") -> "Samples":
         """These samples and then those of another part of the same data."""
         labels = None if self.labels is None or other.labels is None else self.labels + other.labels
-        inputs = np.concatenate([self.inputs, other.inputs])
-        return replace(self, inputs=inputs, ids=self.ids + other.ids, labels=labels, digests=None)
+        inputs = joined_inputs([self.inputs, other.inputs])
+        groups = None if self.groups is None or other.groups is None else self.groups + other.groups
+        return replace(self, inputs=inputs, ids=self.ids + other.ids, labels=labels, digests=None, groups=groups)
 
 
 @dataclass

@@ -36,7 +36,7 @@ def test_npz_class_names_are_the_file_s_own(tmp_path: Path) -> None:
         ({"labels": [1]}, "none of inputs, images"),
         ({"x": np.eye(2)}, "none of labels, y"),
         ({"x": np.eye(2), "y": [1]}, "2 inputs and labels of shape [1]"),
-        ({"x": np.zeros((2, 2, 2)), "y": [0, 1]}, "give images as uint8"),
+        ({"x": np.zeros((2, 2, 2), complex), "y": [0, 1]}, "give images [N, C, H, W]"),
         ({"x": np.array([[1.0], [np.nan]]), "y": [0, 1]}, "NaN or infinity in 1 of 2 samples (the first is row 2)"),
         ({"x": np.eye(2), "y": ["a", ""]}, "No class for 1 of 2 samples"),
         ({"x": np.zeros((0, 2)), "y": np.zeros(0, int)}, "no sample"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pfedgp.cli import main
-from pfedgp_core.data.own.reader import check_data, read_samples
+from pfedgp_core.data.own.reader import read_samples
 from pfedgp_core.data.own.samples import Layout
 from tests.data_files import refused
 
@@ -39,13 +39,6 @@ def test_the_shape_that_a_model_takes_decides_unless_both_would_do(tmp_path: Pat
     assert read_samples(file, input_shape=(4, 16, 16)).inputs.shape[1:] == (4, 16, 16)
     assert read_samples(file, input_shape=(16, 16, 4)).inputs.shape[1:] == (16, 16, 4)
     assert "does not tell" in refused(archive(tmp_path / "b.npz", 8, 8, 8), input_shape=(8, 8, 8))
-
-
-@pytest.mark.parametrize(("shape", "kind"), [((1, 8, 8, 8), np.uint8), ((8, 8, 8), np.float32)])
-def test_volumes_are_named(shape: tuple[int, ...], kind: type, tmp_path: Path) -> None:
-    said = check_data(archive(tmp_path / "a.npz", *shape, kind=kind)).problems[0]
-    assert "which are volumes" in said
-    assert "the slices as samples" in said
 
 
 def test_check_data_takes_the_decision(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

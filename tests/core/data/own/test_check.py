@@ -25,10 +25,10 @@ def test_check_finds_everything_at_once(tmp_path: Path) -> None:
     assert not report.trainable
     assert report.splits[0].counts == {"cat": 3, "dog": 3}
     for expected in (
-        "Unreadable: 3 of 10 images",
+        "Unreadable: 2 of 10 images",
         "cat/broken.png (not an image)",
-        "more than 8 bits",
-        "1 of 7 images",
+        "7 of 8 bits, 1 of 16 bits",
+        "1 of 8 images",
         "No class for 1 image (loose.png)",
         "'dog' is none of the federation's 2 classes",
         "class 'eel' holds no image",

@@ -1,0 +1,62 @@
+"""Options of all commands that read a site's own data: how the values of samples stand where the data do not tell."""
+
+import argparse
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pfedgp_core.data.value_range import RANGES
+
+if TYPE_CHECKING:
+    from pfedgp_core.data.own.layout import Layout
+    from pfedgp_core.data.own.wanted_columns import WantedColumns
+
+__all__ = ["add_layout", "layout_from"]
+
+
+def add_layout(parser: argparse.ArgumentParser, groups: bool = True) -> None:
+    """Declare ``--channels-first``, ``--channels-last``, ``--pages``, ``--value-range`` and ``--group-column``.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+    groups : bool
+        Whether the command does something with groups of samples.
+    """
+    place = parser.add_mutually_exclusive_group()
+    for where, shape in (("first", "[N, C, H, W]"), ("last", "[N, H, W, C]")):
+        place.add_argument(
+            f"--channels-{where}",
+            action="store_const",
+            const=where,
+            dest="channels",
+            default="",
+            help=f"images of an .npz file are {shape}, where their shape does not tell",
+        )
+    parser.add_argument(
+        "--pages",
+        choices=("channels", "slices"),
+        default="",
+        help="what the pages of a file and the slices of a volume are: channels of one sample, or a sample each",
+    )
+    parser.add_argument(
+        "--value-range",
+        choices=RANGES,
+        default="",
+        help="range of the values of images, where they do not tell; open: a unit such as Hounsfield",
+    )
+    if groups:
+        parser.add_argument(
+            "--group-column",
+            default="",
+            metavar="NAME",
+            help="what names the patient of each sample, whose samples stay together: an array of an .npz file, or of "
+            "images: folder",
+        )
+
+
+def layout_from(args: argparse.Namespace, columns: "WantedColumns | None" = None, model_range: str = "") -> "Layout":
+    """The layout that the options give, for data that are compared with a model's columns and range."""
+    from pfedgp_core.data.own.layout import layout_of
+
+    given = {key.replace("_", "-"): value for key, value in vars(args).items()}
+    return replace(layout_of(given), columns=columns, model_range=model_range)

@@ -1,0 +1,78 @@
+"""How the values of a site's samples stand, where the data do not tell it; on the command line and in the node config.
+
+=================  ====================================================================================================
+node config        meaning
+=================  ====================================================================================================
+``channels``       ``first`` or ``last``: where the channels of arrays of images are
+``pages``          ``channels`` or ``slices``: what the pages of a file and the slices of a volume become
+``value-range``    the range of images' values: ``0..255``, ``0..1``, ``0..65535`` or ``open``
+``group-column``   what names the group of each sample, such as a patient
+=================  ====================================================================================================
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pfedgp_core.data.own.wanted_columns import WantedColumns
+from pfedgp_core.data.value_range import RANGES
+from pfedgp_core.errors import ConfigError
+from pfedgp_core.words import cut
+
+__all__ = ["AS_TOLD", "CHOICES", "Layout", "layout_of"]
+
+CHOICES = {"channels": ("first", "last"), "pages": ("channels", "slices"), "value-range": RANGES}
+KEYS = (*CHOICES, "group-column")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the values of a sample stand, where the data do not tell.
+
+    Attributes
+    ----------
+    columns : WantedColumns, optional
+        Of a table: others are refused, and the same ones come in this order.
+    channels : {"", "first", "last"}
+        Where the channels of arrays of images are; empty: as their shape tells.
+    pages : {"", "channels", "slices"}
+        What the pages of a file, the frames of a series and the slices of a volume become: channels of one sample, or a
+        sample each; empty: they are refused.
+    value_range : str
+        The range of images' values as the user says it, one of `pfedgp_core.data.value_range.RANGES`; empty: as the
+        values tell.
+    group_column : str
+        What names the group of each sample: a column of a table, an array of an archive, or of images ``folder``;
+        empty: the array ``groups``, where there is one.
+    model_range : str
+        The range that the model takes; images of another one are refused.
+    """
+
+    columns: WantedColumns | None = None
+    channels: str = ""
+    pages: str = ""
+    value_range: str = ""
+    group_column: str = ""
+    model_range: str = ""
+
+    def to_config(self) -> dict[str, str]:
+        """What was said of it, as a node config has it."""
+        return {key: value for key in KEYS if (value := str(getattr(self, key.replace("-", "_"))))}
+
+
+AS_TOLD = Layout()
+
+
+def layout_of(config: Mapping[str, Any]) -> Layout:
+    """The layout of a node config, or of anything else with its keys.
+
+    Raises
+    ------
+    ConfigError
+        A key has a value that is none of its choices.
+    """
+    given: dict[str, Any] = {key: str(config.get(key) or "").strip() for key in KEYS}
+    for key, choices in CHOICES.items():
+        if given[key] and given[key] not in choices:
+            raise ConfigError(f"{key} = {cut(given[key], 40)!r} is not known: give {', '.join(choices)}.")
+    return Layout(**{key.replace("-", "_"): value for key, value in given.items()})
