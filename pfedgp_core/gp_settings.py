@@ -31,6 +31,9 @@ class GPSettings:
     )
     solver: str = setting("auto", "linear algebra of a node", choices=("auto", "dense", "iterative"))
     learn_scales: bool = setting(False, "learn output-scale and length-scale as shared parameters")
+    scale_rate: float = setting(
+        20.0, "learned scales: step size of their logarithms, in units of learning-rate", low=0.0, high=1e4
+    )
     noise_variance: float = setting(
         0.3,
         "regression: noise of standardised targets before round 1; learned as a shared parameter",

@@ -20,6 +20,8 @@ from pfedgp_core.numerics.streams import Stream
 
 __all__ = ["decayed", "local_update"]
 
+LARGEST_SCALE_STEP = 0.1  # of a scale's logarithm, before momentum
+
 
 def local_update(
     state: SharedState,
@@ -129,6 +131,7 @@ def _update(
             passed.backward()
             norm = nn.utils.clip_grad_norm_(parameters, settings.clip_norm)
             if holds(torch.isfinite(norm) & torch.isfinite(loss)):
+                _hasten_scales(state, settings)
                 optimiser.step()
                 result.steps += 1
             else:
@@ -139,3 +142,11 @@ def _update(
     if not holds(torch.stack([p.detach().sum() for p in parameters]).isfinite().all()):
         raise NonFiniteError("The updated weights are not finite: lower the learning rate.")
     return result, first
+
+
+def _hasten_scales(state: SharedState, settings: Settings) -> None:
+    """Give learned scales, which one step size for all would hardly move, a step size of their own, and a bound."""
+    scales = state.log_scales
+    if scales is not None and scales.grad is not None:
+        limit = LARGEST_SCALE_STEP / settings.learning_rate
+        scales.grad.mul_(settings.gp.scale_rate).clamp_(-limit, limit)
