@@ -27,6 +27,7 @@ from pfedgp_core.wire.names import (
     BEST,
     CLASSES,
     CONFIG,
+    LEFT_OUT,
     MODEL,
     MODEL_HASH,
     ROUND,
@@ -64,6 +65,7 @@ class Request:
     accepted: int = 0
     best: int = 0
     classes: tuple[int, ...] = ()  # ids of those whose values alone are in the vector; none: all of it is there
+    left_out: bool = False  # whether the sums of training data are wanted, each sample predicted from all others
 
     def shared_vector(self) -> np.ndarray:
         """The shared vector; DataError where the request has none."""
@@ -95,6 +97,7 @@ def read_request(message: Message) -> Request:
         accepted=_count(config, ACCEPTED),
         best=_count(config, BEST),
         classes=_classes(config),
+        left_out=config.get(LEFT_OUT) == 1,
     )
 
 

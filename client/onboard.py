@@ -156,6 +156,9 @@ class Onboarding:
             changes.append(f"The model changed ({former.model.sha256[:12]} to {model.sha256[:12]}).")
         if model.temperature != former.model.temperature:
             changes.append(f"The temperature changed ({former.model.temperature:g} to {model.temperature:g}).")
+        if model.temperature_spread != former.model.temperature_spread:
+            was, now = former.model.temperature_spread, model.temperature_spread
+            changes.append(f"The spread of temperatures changed ({was:.3g} to {now:.3g}).")
         if digest_of(sample_digests(split, model.class_names)) != former.samples.sha256:
             changes.append(f"The data changed ({len(former.samples)} samples to {len(split)}).")
         if self._name(former) != former.name:
@@ -212,7 +215,8 @@ class Onboarding:
 
 def _same(model: TrainedModel, other: TrainedModel) -> bool:
     """Whether two models predict alike."""
-    return _same_posterior(model, other) and model.temperature == other.temperature
+    alike = model.temperature == other.temperature and model.temperature_spread == other.temperature_spread
+    return alike and _same_posterior(model, other)
 
 
 def _same_posterior(model: TrainedModel, other: TrainedModel) -> bool:

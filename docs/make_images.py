@@ -65,8 +65,8 @@ def result(run: RunFiles) -> Drawing:
         drawing.rect(left, y - step * 0.3, wide * sums.correct / sums.n, step * 0.6, "accent", opacity=0.75)
         drawing.dot(left + wide * _confidence(sums), y, 3.5, fill="warn")
     drawing.text(left, top + step * len(clients) + 31, "bar: accuracy, dot: mean confidence at temperature 1", size=11)
-    chosen = next(test for t, _, test in run.calibration.temperatures if t == run.calibration.model_temperature)
-    drawing.place(reliability(f"All clients, temperature {run.calibration.model_temperature:g}", chosen), 480, 10)
+    title = f"All clients, temperature {run.calibration.model_temperature:.2g}"
+    drawing.place(reliability(title, run.calibration.at_model_temperature), 480, 10)
     return drawing
 
 

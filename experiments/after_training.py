@@ -143,6 +143,7 @@ def temperature_row(label: str, run: Path, onboarded: list[Onboarded]) -> list[s
     record = json.loads((run / "calibration.json").read_text())
     at = {each["temperature"]: MetricSums.from_dict(each["test"]) for each in record["temperatures"]}
     lowest, model = record["temperature"], record["model_temperature"]
+    at[model] = MetricSums.from_dict(record["at_model_temperature"])
     cells = [label, f"{lowest:g}, {model:g}"]
     groups = (o.tested for o in onboarded), (o.at_lowest_ece for o in onboarded), (o.at_temperature for o in onboarded)
     for sums in ([at[t] for t in (1.0, lowest, model)], [_pool(group) for group in groups]):

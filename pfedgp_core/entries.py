@@ -40,10 +40,13 @@ class MethodEntry(Entry):
         Its own settings; their keys are ``METHOD.KEY``.
     gaussian : bool
         Whether its clients predict with Gaussian processes; to other methods variant, kernel and ``gp.*`` say nothing.
+    whitens : bool
+        Whether the covariance that is behind the shared model's values is the metric of the kernel at prediction.
     """
 
     tasks: tuple[str, ...] = ("classification",)
     gaussian: bool = False
+    whitens: bool = False
     settings: dict[str, Field[Any]] = field(default_factory=dict)
 
 

@@ -178,6 +178,7 @@ METHODS: dict[str, MethodEntry] = {
         "pfedgp_core.methods.whitened:Whitened",
         "pFedGP on features whitened by a federated covariance within the classes",
         gaussian=True,
+        whitens=True,
         settings=_covariance(),
     ),
     "softmax-head": MethodEntry(

@@ -31,6 +31,7 @@ from server.report.reporters import Reporter
 from server.run.artefacts import RunFolder
 from server.run.checkpoint import Checkpoint, Model
 from server.running_average import running_average
+from server.run_calibration import temperature_meta
 from server.strategy import MethodStrategy
 
 __all__ = ["Federation", "run_federation"]
@@ -224,7 +225,7 @@ class Federation:
         if self.settings.personalise and self.roster.own_data and not self.method.onboards:
             logger.info("the sites keep no classifier: models of method %s are not onboarded", self.settings.method)
         elif self.settings.personalise and self.roster.own_data:
-            meta = self.recorder.meta(best, total.get("model_temperature"))
+            meta = self.recorder.meta(best, temperature_meta(total))
             personalise(self.grid, self.settings, self.roster, best.vector, meta, folder)
         return self.recorder.finish(rows, total)
 

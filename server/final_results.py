@@ -1,7 +1,7 @@
 """The end of a run: the best model on every client's test data, and all artefacts that follow from it."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,16 @@ from server.report.pictures import write_pictures
 from server.run.artefacts import RunFolder
 from server.run.checkpoint import Model
 from server.run.origin import OF_SIMULATIONS
-from server.run_calibration import RunCalibration
+from server.run_calibration import RunCalibration, temperature_meta
 
 __all__ = ["final_results", "model_meta", "refuse_untested"]
 
 logger = logging.getLogger("pfedgp.server")
+
+UNCALIBRATED = (
+    "no temperature was chosen, so that probabilities are the posterior's: no client has validation data, and the data "
+    "of all have trained the model"
+)
 
 
 def model_meta(
@@ -34,12 +39,12 @@ def model_meta(
     roster: Roster,
     spec: DataSpec,
     report: TaskReport,
-    temperature: float | None = None,
+    temperature: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return what a reader needs to use the model, as it is kept with it.
 
-    ``temperature`` is a key of it once one was chosen for this model; without the key it is 1. Settings of simulated
-    data are left out where sites brought their own.
+    The keys of ``temperature`` (`temperature_meta`) are there once one was chosen for this model; without them it is
+    1. Settings of simulated data are left out where sites brought their own.
     """
     unknown = OF_SIMULATIONS if roster.own_data else ()
     return {
@@ -52,7 +57,7 @@ def model_meta(
         **({"value_range": spec.value_range} if spec.value_range else {}),
         "clients": [client.name for client in roster.all],
         "settings": {key: value for key, value in settings.to_run_config().items() if key not in unknown},
-        **({} if temperature is None else {"temperature": temperature}),
+        **(temperature or {}),
     }
 
 
@@ -102,7 +107,7 @@ def final_results(
     folder.write_clients(rows)
     write_pictures(folder.path, history, test.pooled)
     novel = novel_names(settings, roster)
-    calibration = RunCalibration.of(test, novel)
+    calibration = RunCalibration.of(test, novel, {client.name for client in roster.all if not client.trained_in})
     if calibration is not None:
         folder.write_calibration(calibration.record(test, spec.class_names))
     _write_partition(folder, settings, roster.reference.partition_hash)
@@ -112,11 +117,13 @@ def final_results(
         total["groups"], sentence = group_results(test, novel)
         total["notes"].append(sentence)
     if calibration is not None:
-        about = (settings, roster, spec, test.report, calibration.model_temperature)
+        about = (settings, roster, spec, test.report, temperature_meta(calibration.results()))
         folder.save_model("best", best.vector, model_meta(best, *about))
         if np.array_equal(final.vector, best.vector):
             folder.save_model("final", final.vector, model_meta(final, *about))
         total |= calibration.results()
+        if calibration.model_temperature is None:
+            total["notes"].append(UNCALIBRATED)
     return rows, total
 
 

@@ -168,7 +168,7 @@ class Recorder:
         """Replace ``best/`` or ``final/``."""
         self.folder.save_model(which, model.vector, self.meta(model))
 
-    def meta(self, model: Model, temperature: float | None = None) -> dict[str, Any]:
+    def meta(self, model: Model, temperature: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """What is kept with a model; see `model_meta`."""
         return model_meta(model, self.settings, self.roster, self.roster.spec, self._report, temperature)
 

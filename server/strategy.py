@@ -20,7 +20,7 @@ from pfedgp_core.methods.uploads import Uploads
 from pfedgp_core.metrics.task_report import task_report
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.wire.encodings import FLOAT32
-from pfedgp_core.wire.names import ACCEPTED, EVALUATE, OK, PERSONAL, ROUND, SPLIT, STATUSES, TRAIN
+from pfedgp_core.wire.names import ACCEPTED, EVALUATE, LEFT_OUT, OK, PERSONAL, ROUND, SPLIT, STATUSES, TRAIN
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 from server.clients.roster import Client, Roster
 from server.downloads import Downloads
@@ -282,6 +282,8 @@ class MethodStrategy(Strategy):
         """A request to a client, which names the last of its updates that the model in it may know of."""
         model_round = int(config[ROUND]) - (kind == TRAIN)  # type: ignore[arg-type]
         own = ConfigRecord(dict(config) | {ACCEPTED: client.accepted(model_round)})
+        if config[SPLIT] == "test" and not client.trained_in:
+            own[LEFT_OUT] = 1  # its training data have not trained the features that predict them
         packed = self.downloads.of(client.name, client.hello.classes)
         message = request(kind, client.node_id, own, packed, self.settings.round_timeout)
         return Asked(client, message, packed)

@@ -8,6 +8,8 @@ from flwr.app import Message
 
 from pfedgp_core.metrics.calibration import CalibrationSums
 from pfedgp_core.metrics.classification import BINS, MetricSums
+from pfedgp_core.metrics.evidence import TemperatureEvidence
+from pfedgp_core.metrics.likelihood import LIKELIHOOD_GRID, LikelihoodSums
 from pfedgp_core.metrics.temperature import TEMPERATURE_GRID
 from pfedgp_core.wire.names import CONFIG, EVALUATE, HELLO, SPLIT, TRAIN
 from pfedgp_core.wire.replies import EvaluateReply
@@ -47,4 +49,9 @@ def claims(client: int, n: int = CLAIM) -> Tamper:
 def _evaluation(n: int, split: str) -> dict[str, Any]:
     every = tuple(flawless(n) for _ in TEMPERATURE_GRID)
     calibration = CalibrationSums(every, every, ((0, 0, n),)) if split == "test" else None
-    return EvaluateReply("", split, flawless(n), calibration=calibration).to_wire()[1]
+    certain = LikelihoodSums(n)
+    evidence = TemperatureEvidence(certain, LikelihoodSums(), (flawless(n),) * len(LIKELIHOOD_GRID))
+    reply = EvaluateReply(
+        "", split, flawless(n), calibration=calibration, evidence=evidence if split == "test" else None
+    )
+    return reply.to_wire()[1]

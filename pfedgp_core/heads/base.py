@@ -13,6 +13,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.kernels.base import Kernel
 from pfedgp_core.metrics.calibration import CalibrationSums
 from pfedgp_core.metrics.classification import MetricSums
+from pfedgp_core.metrics.evidence import TemperatureEvidence
 from pfedgp_core.metrics.regression import RegressionSums
 from pfedgp_core.metrics.summary import Sums
 from pfedgp_core.numerics.streams import Stream
@@ -87,6 +88,10 @@ class Personal(ABC):
 
         Only for a head that `calibrates`.
         """
+        raise NotImplementedError
+
+    def evidence(self, test: tuple[Any, Tensor], validation: tuple[Any, Tensor] | None) -> TemperatureEvidence:
+        """What the choice of a temperature needs; arguments as in `calibration`, and for the same heads alone."""
         raise NotImplementedError
 
 

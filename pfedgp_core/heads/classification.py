@@ -3,12 +3,15 @@
 from collections import Counter
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from pfedgp_core.config import Settings
 from pfedgp_core.heads.base import Head, Personal, Shared, Training
 from pfedgp_core.metrics.calibration import CalibrationSums, confusion_counts, temperature_sums
 from pfedgp_core.metrics.classification import MetricSums, metric_sums
+from pfedgp_core.metrics.evidence import TemperatureEvidence, tempered_sums
+from pfedgp_core.metrics.likelihood import LikelihoodSums
 from pfedgp_core.metrics.own_classes import label_columns, own_class_sums
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.tree.classifier import PersonalClassifier
@@ -16,7 +19,7 @@ from pfedgp_core.tree.client_tree import ClientTree, tree_classes
 from pfedgp_core.tree.objectives import tree_loss
 from pfedgp_core.tree.variants.make import make_variant
 
-__all__ = ["Classification", "class_calibration", "class_columns"]
+__all__ = ["Classification", "class_calibration", "class_columns", "class_evidence"]
 
 
 class Classification(Head):
@@ -66,12 +69,12 @@ class _Personal(Personal):
     def __init__(self, classifier: PersonalClassifier) -> None:
         self.classifier = classifier
         self.counters = classifier.counters_
-        self._trained = np.array([], np.int64)
+        self._labels = torch.zeros(0, dtype=torch.int64)
 
     def fit(self, features: Tensor, labels: Tensor) -> None:
         """See ``Personal``."""
         self.counters = self.classifier.fit(features, labels).counters_
-        self._trained = np.unique(labels.cpu().numpy())
+        self._labels = labels
 
     def predict(self, features: Tensor) -> np.ndarray:
         """See ``Personal``."""
@@ -83,13 +86,21 @@ class _Personal(Personal):
 
     def own_sums(self, predicted: np.ndarray, labels: Tensor) -> MetricSums | None:
         """See ``Personal``; with ``classes = all`` the tree holds classes that the client does not have."""
-        return own_class_sums(predicted, self.classifier.classes_, labels.cpu().numpy(), self._trained)
+        trained = np.unique(self._labels.cpu().numpy())
+        return own_class_sums(predicted, self.classifier.classes_, labels.cpu().numpy(), trained)
 
     def calibration(
         self, test: tuple[np.ndarray, Tensor], validation: tuple[np.ndarray, Tensor] | None
     ) -> CalibrationSums:
         """See ``Personal``."""
         return class_calibration(self.classifier.classes_, test, validation)
+
+    def evidence(
+        self, test: tuple[np.ndarray, Tensor], validation: tuple[np.ndarray, Tensor] | None
+    ) -> TemperatureEvidence:
+        """See ``Personal``."""
+        left_out = self.classifier.leave_one_out_log_proba(), self._labels
+        return class_evidence(self.classifier.classes_, test, validation, left_out)
 
 
 def class_columns(classes: np.ndarray, labels: Tensor) -> np.ndarray:
@@ -117,3 +128,30 @@ def class_calibration(
         temperature_sums(probabilities, class_columns(classes, labels)),
         confusion_counts(labels.cpu().numpy(), classes[probabilities.argmax(axis=1)]),
     )
+
+
+def class_evidence(
+    classes: np.ndarray,
+    test: tuple[np.ndarray, Tensor],
+    validation: tuple[np.ndarray, Tensor] | None,
+    left_out: tuple[np.ndarray, Tensor] | None,
+) -> TemperatureEvidence:
+    """What the choice of a temperature needs of any classifier.
+
+    Parameters
+    ----------
+    classes, test, validation
+        As in `class_calibration`.
+    left_out : (log-probabilities [N, k], labels [N]) or None
+        Of the training data, each sample predicted from all others; None where the classifier has none.
+    """
+
+    def summed(log_probabilities: np.ndarray, labels: Tensor) -> LikelihoodSums:
+        return LikelihoodSums.of(log_probabilities, class_columns(classes, labels))
+
+    with np.errstate(divide="ignore"):
+        return TemperatureEvidence(
+            LikelihoodSums() if validation is None else summed(np.log(validation[0]), validation[1]),
+            LikelihoodSums() if left_out is None else summed(*left_out),
+            tempered_sums(test[0], class_columns(classes, test[1])),
+        )

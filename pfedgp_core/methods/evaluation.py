@@ -15,6 +15,7 @@ from pfedgp_core.heads.make import make_head
 from pfedgp_core.learning.timing import PhaseTimer
 from pfedgp_core.metrics.calibration import CalibrationSums
 from pfedgp_core.metrics.classification import MetricSums
+from pfedgp_core.metrics.evidence import TemperatureEvidence
 from pfedgp_core.model.features import compute_features
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.numerics.streams import Stream
@@ -26,8 +27,8 @@ __all__ = ["EvaluationResult", "evaluate_client"]
 class EvaluationResult:
     """Sums of metrics over the client's points, counters of recoveries, seconds by phase (``network``, ``gp``).
 
-    Where the task calibrates, there is ``calibration`` too if validation data were given. ``own`` holds the sums over
-    the client's own classes alone; None means that they are equal to ``sums``.
+    Where the task calibrates, there are ``calibration`` and ``evidence`` too if validation data were given. ``own``
+    holds the sums over the client's own classes alone; None means that they are equal to ``sums``.
     """
 
     sums: Sums
@@ -35,6 +36,7 @@ class EvaluationResult:
     seconds: dict[str, float]
     calibration: CalibrationSums | None = None
     own: MetricSums | None = None
+    evidence: TemperatureEvidence | None = None
 
 
 def evaluate_client(
@@ -63,14 +65,15 @@ def evaluate_client(
         personal = head.personal(state, stream)
         personal.fit(train_features, train.labels)
         predicted = personal.predict(test_features)
-    calibration = None
+    calibration, evidence = None, None
     if validation is not None and head.calibrates:
-        calibration = personal.calibration(
-            (predicted, test.labels), _predicted(state, personal, validation, timer) if len(validation) else None
-        )
+        both = (predicted, test.labels), _predicted(state, personal, validation, timer) if len(validation) else None
+        calibration = personal.calibration(*both)
+        with timer.phase("gp"):
+            evidence = personal.evidence(*both)
     measured = personal.sums(predicted, test.labels)
     own = personal.own_sums(predicted, test.labels)
-    return EvaluationResult(measured, personal.counters, dict(timer.seconds), calibration, own)
+    return EvaluationResult(measured, personal.counters, dict(timer.seconds), calibration, own, evidence)
 
 
 def _predicted(

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from pfedgp_core.data.samples import TensorSplit
@@ -13,6 +12,7 @@ from pfedgp_core.kernels.base import unit_sphere
 from pfedgp_core.methods.base import Update
 from pfedgp_core.methods.on_features import OnFeatures
 from pfedgp_core.methods.uploads import Upload
+from pfedgp_core.model.covariance import covariance_of, shared_part, triangle_of
 from pfedgp_core.model.features import compute_features
 from pfedgp_core.model.network import feature_width
 from pfedgp_core.model.shared import SharedState
@@ -26,7 +26,7 @@ class LDA(OnFeatures):
 
     A client sends the covariance of its own data under the network that it received. The server keeps ``lda.memory`` of
     the former one, because five clients have too few samples for it. ``lda.shrinkage`` is the part of it that becomes
-    its mean variance. Values above the diagonal travel once.
+    its mean variance.
     """
 
     name = "lda"
@@ -70,9 +70,7 @@ class LDA(OnFeatures):
 
     def covariance(self, received: np.ndarray) -> Tensor:
         """The covariance within the classes [d, d], as it came."""
-        half = torch.zeros(self._width, self._width)
-        half[np.triu_indices(self._width)] = torch.from_numpy(self._parts(received)[1].copy())
-        return half + half.triu(1).T
+        return covariance_of(received, self._width)
 
     @cached_property
     def _width(self) -> int:
@@ -80,5 +78,4 @@ class LDA(OnFeatures):
 
     def _parts(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Views of the network and of the covariance."""
-        place = len(vector) - self._width * (self._width + 1) // 2
-        return vector[:place], vector[place:]
+        return shared_part(vector, self._width), triangle_of(vector, self._width)

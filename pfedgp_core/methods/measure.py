@@ -3,9 +3,9 @@
 from collections import Counter
 
 from pfedgp_core.data.samples import ClientData, TensorSplit
-from pfedgp_core.heads.classification import class_calibration, class_columns
+from pfedgp_core.heads.classification import class_calibration, class_columns, class_evidence
 from pfedgp_core.methods.evaluation import EvaluationResult
-from pfedgp_core.methods.predictor import Predictor
+from pfedgp_core.methods.predictor import LeavesOneOut, Predictor
 from pfedgp_core.metrics.classification import metric_sums
 from pfedgp_core.metrics.own_classes import own_class_sums
 
@@ -21,11 +21,15 @@ def measure(predictor: Predictor, data: ClientData, split: str) -> EvaluationRes
     """
     test: TensorSplit = getattr(data, split)
     classes, probabilities = predictor.classes_, predictor.predict_proba(test.inputs)
-    calibration = None
+    calibration, evidence = None, None
     if split == "test":
         validation, labels = data.validation, data.validation.labels
         before = (predictor.predict_proba(validation.inputs), labels) if len(labels) else None
         calibration = class_calibration(classes, (probabilities, test.labels), before)
+        left_out = None
+        if isinstance(predictor, LeavesOneOut):
+            left_out = predictor.leave_one_out_log_proba(), data.train.labels
+        evidence = class_evidence(classes, (probabilities, test.labels), before, left_out)
     sums = metric_sums(probabilities, class_columns(classes, test.labels))
     own = own_class_sums(probabilities, classes, test.labels.cpu().numpy(), data.train.labels.cpu().numpy())
-    return EvaluationResult(sums, Counter(predictor.counters_), dict(predictor.seconds_), calibration, own)
+    return EvaluationResult(sums, Counter(predictor.counters_), dict(predictor.seconds_), calibration, own, evidence)

@@ -147,3 +147,8 @@ class TreePredictor:
             features = compute_features(self._network, inputs)
         with self._timer.phase("gp"):
             return self.classifier.predict_proba(features)
+
+    def leave_one_out_log_proba(self) -> np.ndarray:
+        """See ``LeavesOneOut``."""
+        with self._timer.phase("gp"):
+            return self.classifier.leave_one_out_log_proba()

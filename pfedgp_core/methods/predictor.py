@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from pfedgp_core.data.pixels import Inputs
 
-__all__ = ["Predictor"]
+__all__ = ["LeavesOneOut", "Predictor"]
 
 
 class Predictor(Protocol):
@@ -28,3 +28,11 @@ class Predictor(Protocol):
 
     def predict_proba(self, inputs: Inputs) -> np.ndarray:
         """Class probabilities, float64 [T, k], of inputs [T, ...]; every row sums to 1."""
+
+
+@runtime_checkable
+class LeavesOneOut(Protocol):
+    """A predictor that can also say what it would have predicted for its training data without the sample itself."""
+
+    def leave_one_out_log_proba(self) -> np.ndarray:
+        """Log class probabilities of every training sample given all others, float64 [N, k]."""

@@ -1,10 +1,11 @@
 """pFedGP with what the federation knows of a class's spread: the trees see features whitened by a shared covariance."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from pfedgp_core.config import Settings
 from pfedgp_core.data.samples import TensorSplit
@@ -18,7 +19,7 @@ from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.registry import VARIANTS
 from pfedgp_core.tree.classifier import PersonalClassifier
 
-__all__ = ["Whitened", "WhitenedTree"]
+__all__ = ["Whitened", "WhitenedPredictor", "WhitenedTree"]
 
 
 class Whitened(LDA):
@@ -28,7 +29,7 @@ class Whitened(LDA):
     Training is that of pFedGP, on features as they are.
     """
 
-    name = "whitened"
+    name, onboards = "whitened", True
 
     @classmethod
     def check_settings(cls, settings: Settings) -> None:
@@ -43,10 +44,22 @@ class Whitened(LDA):
         state = self.shared_state(received, kept, train, stream).eval()
         root = whitening(self.covariance(received), float(self.option("shrinkage"))).float()
         fit = partial(WhitenedTree, root, self.settings, stream, state.kernel(self.settings))
-        predictor = FeaturePredictor(state.network, fit, train)
-        assert isinstance(predictor.classifier, WhitenedTree)
-        predictor.counters_.update(predictor.classifier.counters_)
-        return predictor
+        return WhitenedPredictor(state.network, fit, train)
+
+
+class WhitenedPredictor(FeaturePredictor):
+    """A network's features and a `WhitenedTree` on them; it also predicts its training data, each left out once."""
+
+    def __init__(self, network: nn.Module, fit: Callable[[Tensor, Tensor], "WhitenedTree"], train: TensorSplit) -> None:
+        super().__init__(network, fit, train)
+        assert isinstance(self.classifier, WhitenedTree)
+        self.tree = self.classifier.tree
+        self.counters_.update(self.tree.counters_)
+
+    def leave_one_out_log_proba(self) -> np.ndarray:
+        """See ``LeavesOneOut``."""
+        with self._timer.phase("gp"):
+            return self.tree.leave_one_out_log_proba()
 
 
 class WhitenedTree:
@@ -65,16 +78,17 @@ class WhitenedTree:
     Attributes
     ----------
     classes_ : int64 array [k]
-    counters_ : Counter
+    tree : PersonalClassifier
+        On whitened features.
     """
 
     def __init__(
         self, root: Tensor, settings: Settings, stream: Stream, kernel: Kernel, features: Tensor, labels: Tensor
     ) -> None:
         self._root = root.to(features)
-        self._tree = PersonalClassifier(settings, stream, kernel=kernel).fit(features @ self._root, labels)
-        self.classes_, self.counters_ = self._tree.classes_, self._tree.counters_
+        self.tree = PersonalClassifier(settings, stream, kernel=kernel).fit(features @ self._root, labels)
+        self.classes_ = self.tree.classes_
 
     def log_probabilities(self, features: Tensor) -> Tensor:
         """See `FeatureClassifier`."""
-        return torch.from_numpy(self._tree.predict_log_proba(features @ self._root))
+        return torch.from_numpy(self.tree.predict_log_proba(features @ self._root))

@@ -15,7 +15,15 @@ from pfedgp_core.bounded_counts import even_part
 from pfedgp_core.checks import MALFORMED, count, finite
 from pfedgp_core.errors import ConfigError, DataError
 
-__all__ = ["BINS", "CalibrationCurve", "MetricSums", "calibration_curve", "checked_probabilities", "metric_sums"]
+__all__ = [
+    "BINS",
+    "CalibrationCurve",
+    "MetricSums",
+    "calibration_curve",
+    "checked_probabilities",
+    "metric_sums",
+    "stacked_metric_sums",
+]
 
 BINS = 15
 _SMALLEST = 1e-12  # NLL of a sample is at most -log of this
@@ -169,26 +177,39 @@ def metric_sums(probabilities: ArrayLike, labels: ArrayLike, bins: int = BINS) -
     if bins < 1:
         raise ConfigError(f"bins = {bins} is too small; give at least 1.")
     p = checked_probabilities(probabilities)
-    y = _checked_columns(labels, p)
+    return stacked_metric_sums(p[None], _checked_columns(labels, p), bins)[0]
+
+
+def stacked_metric_sums(p: np.ndarray, y: np.ndarray, bins: int = BINS) -> list[MetricSums]:
+    """Return `metric_sums` of several predictions of the same samples, which are not checked here.
+
+    Parameters
+    ----------
+    p : float64 [S, N, K]
+    y : int64 [N]
+    bins : int, default 15
+    """
     if not len(y):
-        return MetricSums.zero(bins)
+        return [MetricSums.zero(bins) for _ in p]
     known = y >= 0
-    top = p.argmax(axis=1)
-    confidence = p.max(axis=1)
-    correct = top == y
-    p_label = np.where(known, p[np.arange(len(y)), np.where(known, y, 0)], 0.0)
+    confidence, correct = p.max(axis=2), p.argmax(axis=2) == y
+    p_label = np.where(known, p[:, np.arange(len(y)), np.where(known, y, 0)], 0.0)
     # sum_k (p_k - onehot_k)^2 = sum_k p_k^2 - 2 p_label + 1, with p_label = 0 for a class outside the columns.
-    brier = np.maximum((p * p).sum(axis=1) - 2.0 * p_label + 1.0, 0.0)
+    brier = np.maximum((p * p).sum(axis=2) - 2.0 * p_label + 1.0, 0.0)
+    nll = -np.log(np.maximum(p_label, _SMALLEST))
     where = np.clip(np.ceil(confidence * bins - _EDGE).astype(np.int64) - 1, 0, bins - 1)
-    return MetricSums(
-        n=len(y),
-        correct=int(correct.sum()),
-        nll_sum=float(-np.log(np.maximum(p_label, _SMALLEST)).sum()),
-        brier_sum=float(brier.sum()),
-        bin_count=np.bincount(where, minlength=bins),
-        bin_confidence=np.bincount(where, weights=confidence, minlength=bins),
-        bin_correct=np.bincount(where[correct], minlength=bins),
-    )
+    return [
+        MetricSums(
+            n=len(y),
+            correct=int(correct[s].sum()),
+            nll_sum=float(nll[s].sum()),
+            brier_sum=float(brier[s].sum()),
+            bin_count=np.bincount(where[s], minlength=bins),
+            bin_confidence=np.bincount(where[s], weights=confidence[s], minlength=bins),
+            bin_correct=np.bincount(where[s][correct[s]], minlength=bins),
+        )
+        for s in range(len(p))
+    ]
 
 
 def calibration_curve(sums: MetricSums) -> CalibrationCurve:

@@ -9,7 +9,9 @@ __all__ = ["own_temperature"]
 
 
 def own_temperature(site: SavedSite) -> float:
-    """Return the temperature that the site's samples choose, with the model's as prior mean; nothing is fitted again.
+    """Return the temperature that the site's samples choose; nothing is fitted again.
+
+    Its logarithm has a prior around that of the model's, with the spread that log T has among the federation's clients.
 
     Raises
     ------
@@ -24,4 +26,5 @@ def own_temperature(site: SavedSite) -> float:
         )
     log_probabilities = site.classifier.leave_one_out_log_proba()
     columns = label_columns(site.classifier.classes_, site.samples.labels)
-    return leave_one_out_temperature(log_probabilities, columns, site.model.temperature)
+    model = site.model
+    return leave_one_out_temperature(log_probabilities, columns, model.temperature, model.temperature_spread)

@@ -212,6 +212,7 @@ class SavedSite:
             "participants": list(model.participants),
             "took_part": self.took_part,
             "temperature": model.temperature,
+            "temperature_spread": model.temperature_spread,
             "settings": model.settings.to_run_config(),
         }
 
@@ -232,6 +233,7 @@ class SavedSite:
             allowed,
             tuple(about.get("model_columns", ())),
             usual_range(about.get("value_range", ""), tuple(about["input_shape"])),
+            about.get("temperature_spread", 1.0),
         )
         samples = SiteSamples(tensors["features"], tensors["labels"], tensors["digests"])
         for what, found, noted in (("model", model, about["model_sha256"]), ("data", samples, about["data_sha256"])):

@@ -17,13 +17,18 @@ from pfedgp_core.data.datasets import Split, load_dataset, normalised
 from pfedgp_core.data.spec import class_names_fault
 from pfedgp_core.data.value_range import RANGES, usual_range
 from pfedgp_core.errors import ArtefactError, ConfigError, PFedGPError
+from pfedgp_core.floors.discriminant import whitening
 from pfedgp_core.foreign_code import refuse_foreign_code
+from pfedgp_core.kernels.base import unit_sphere
 from pfedgp_core.memory import MemoryLimit, require_memory
 from pfedgp_core.metrics.calibration import TEMPERATURE_LIMITS, is_temperature
+from pfedgp_core.metrics.model_temperature import is_spread
+from pfedgp_core.model.covariance import covariance_of, shared_part
 from pfedgp_core.model.features import compute_features
 from pfedgp_core.model.needs import Workload, client_needs, model_needs
+from pfedgp_core.model.network import feature_width
 from pfedgp_core.model.shared import SharedState
-from pfedgp_core.registry import TASKS
+from pfedgp_core.registry import METHODS, TASKS
 from pfedgp_core.words import cut
 
 __all__ = ["TrainedModel"]
@@ -32,6 +37,8 @@ __all__ = ["TrainedModel"]
 @dataclass(frozen=True, eq=False)
 class TrainedModel:
     """The shared vector of a federation and what its values mean.
+
+    With method ``whitened`` the vector ends with a covariance, and `features` are whitened by it.
 
     Attributes
     ----------
@@ -47,13 +54,15 @@ class TrainedModel:
     participants : tuple of str
         Clients whose data trained or selected the model.
     temperature : float
-        Chosen on the federation's validation data by ``calibration.prudent_temperature``; 1 where none was.
+        Chosen by the federation (`pfedgp_core.metrics.model_temperature`); 1 where none was.
     allowed : tuple of str
         Import paths that the operator of this machine lets the model name as its network.
     columns : tuple of str
         Names of the D features of tables, or their hashes, in the order of the inputs; empty where there are none.
     value_range : str
         Of images, see `pfedgp_core.data.value_range`; empty for vectors.
+    temperature_spread : float
+        Standard deviation of log T among the federation's clients; 1, a factor of e, where it is not known.
 
     Raises
     ------
@@ -74,6 +83,7 @@ class TrainedModel:
     allowed: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     value_range: str = ""
+    temperature_spread: float = 1.0
 
     def __post_init__(self) -> None:
         if not TASKS[self.settings.task].classes:
@@ -86,6 +96,11 @@ class TrainedModel:
             raise ArtefactError(
                 f"The model's temperature is {str(self.temperature)[:40]}, and no run chooses one that is not a number "
                 f"from {low:g} to {high:g}: restore the model from a copy or run again."
+            )
+        if not is_spread(self.temperature_spread):
+            raise ArtefactError(
+                f"The spread of the model's temperature is {str(self.temperature_spread)[:40]}, and no run finds one "
+                "that is not a number from 0.01 to 10: restore the model from a copy or run again."
             )
 
     @classmethod
@@ -132,8 +147,8 @@ class TrainedModel:
             raise ArtefactError(
                 f"The model's normalisation does not fit its inputs of shape {shape}: give a model of another run."
             )
-        temperature = meta.get("temperature", 1.0)
-        return cls(vector, settings, names, shape, mean, std, participants, temperature, allowed, columns, values)
+        at = meta.get("temperature", 1.0), allowed, columns, values, meta.get("temperature_spread", 1.0)
+        return cls(vector, settings, names, shape, mean, std, participants, *at)
 
     @cached_property
     def sha256(self) -> str:
@@ -155,8 +170,20 @@ class TrainedModel:
         needs = model_needs(self.settings, self.input_shape, len(self.class_names), copies=2)
         require_memory(needs, MemoryLimit.of_machine())
         state = SharedState.initial(self.settings, self.input_shape, len(self.class_names))
-        state.load_vector(self.vector)
+        whitens = _whitens(self.settings)
+        vector = shared_part(self.vector, feature_width(state.network, self.input_shape)) if whitens else self.vector
+        state.load_vector(vector)
         return state.requires_grad_(False).eval()
+
+    @cached_property
+    def _metric(self) -> Tensor | None:
+        """What features on the unit sphere are multiplied by, [d, d]; None where they stay as they are."""
+        if not _whitens(self.settings):
+            return None
+        name = self.settings.method
+        shrinkage = self.settings.own.get(f"{name}.shrinkage", METHODS[name].settings)
+        covariance = covariance_of(self.vector, feature_width(self.state.network, self.input_shape))
+        return whitening(covariance, float(shrinkage)).float()
 
     def prepare(self) -> "TrainedModel":
         """Build the network, so that a model that does not fit is refused before data are read; raises as `state`."""
@@ -181,7 +208,7 @@ class TrainedModel:
         Tensor [N, d]
         """
         split = Split(inputs, np.zeros(len(inputs), dtype=np.int64))
-        return compute_features(self.state.network, normalised(split, self.mean, self.std).inputs)
+        return self._in_metric(compute_features(self.state.network, normalised(split, self.mean, self.std).inputs))
 
     def features_one_by_one(self, inputs: np.ndarray) -> Tensor:
         """The same, each sample alone: its features are then the same bits, whichever samples come along.
@@ -191,7 +218,14 @@ class TrainedModel:
         network = self.state.network
         split = Split(inputs, np.zeros(len(inputs), dtype=np.int64))
         ready = normalised(split, self.mean, self.std).inputs
-        return torch.cat([compute_features(network, row[None].clone()) for row in ready])
+        return torch.cat([self._in_metric(compute_features(network, row[None].clone())) for row in ready])
+
+    def _in_metric(self, features: Tensor) -> Tensor:
+        return features if self._metric is None else unit_sphere(features) @ self._metric
+
+
+def _whitens(settings: Settings) -> bool:
+    return settings.method in METHODS and METHODS[settings.method].whitens
 
 
 def _of_data_set(settings: Settings, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:

@@ -17,6 +17,7 @@ __all__ = [
     "CONFIG",
     "EVALUATE",
     "HELLO",
+    "LEFT_OUT",
     "METRICS",
     "MODEL",
     "MODEL_HASH",
@@ -47,6 +48,7 @@ SETTINGS, ROUND, SPLIT, SPEC = "settings", "round", "split", "spec"  # config of
 # Config of a request to a client that keeps a state of its own: the run, the same over resumes; the last round, up to
 # that of the model in the request, in which this client's update was accepted (0: none); the round of the best model.
 RUN, ACCEPTED, BEST = "run", "accepted", "best"
+LEFT_OUT = "left_out"  # config of an evaluation request: whether sums of the training data are wanted, each left out
 CLASSES = "classes"  # config of a request whose vector has only what a client with these class ids needs
 CLIENT, STATUS = "client", "status"  # config of a reply
 MODEL, MODEL_HASH, ONBOARDED = "model", "model_sha256", "onboarded"  # config of a publication and of its reply

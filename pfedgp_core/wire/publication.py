@@ -46,8 +46,8 @@ def publication(model: TrainedModel) -> Fields:
     Returns
     -------
     dict
-        Class names, shape of an input, normalisation, participants, temperature, columns, range of values and settings
-        as JSON, and the hash.
+        Class names, shape of an input, normalisation, participants, temperature with its spread, columns, range of
+        values and settings as JSON, and the hash.
     """
     text = json.dumps(
         {
@@ -57,6 +57,7 @@ def publication(model: TrainedModel) -> Fields:
             "normalisation": {"mean": model.mean.tolist(), "std": model.std.tolist()},
             "clients": list(model.participants),
             "temperature": model.temperature,
+            "temperature_spread": model.temperature_spread,
             "columns": list(model.columns),
             "value_range": model.value_range,
         }

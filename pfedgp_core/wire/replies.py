@@ -8,6 +8,7 @@ from pfedgp_core.checks import check_names, count, integer, seconds, text, withi
 from pfedgp_core.errors import DataError
 from pfedgp_core.metrics.calibration import CalibrationSums
 from pfedgp_core.metrics.classification import MetricSums
+from pfedgp_core.metrics.evidence import TemperatureEvidence
 from pfedgp_core.metrics.regression import RegressionSums
 from pfedgp_core.wire.names import CLIENT, OK, SPLIT, STATUS, STATUSES, Fields
 
@@ -77,7 +78,8 @@ class TrainReply:
 class EvaluateReply:
     """Sums of metrics over a client's validation or test data; with the test data also those for calibration.
 
-    ``own`` are the sums over the client's own classes alone; None means that they are equal to ``sums``.
+    ``evidence`` is what the choice of the model's temperature needs; sites of former versions send none. ``own`` are
+    the sums over the client's own classes alone; None means that they are equal to ``sums``.
     """
 
     name: str
@@ -87,6 +89,7 @@ class EvaluateReply:
     seconds: dict[str, float] = field(default_factory=dict)
     calibration: CalibrationSums | None = None
     own: MetricSums | None = None
+    evidence: TemperatureEvidence | None = None
 
     @property
     def own_or_all(self) -> MetricSums | RegressionSums:
@@ -100,6 +103,8 @@ class EvaluateReply:
             metrics |= {f"own.{key}": value for key, value in self.own.to_dict().items()}
         if self.calibration is not None:
             metrics |= {f"calibration.{key}": value for key, value in self.calibration.to_dict().items()}
+        if self.evidence is not None:
+            metrics |= {f"evidence.{key}": value for key, value in self.evidence.to_dict().items()}
         return {CLIENT: self.name, SPLIT: self.split}, metrics | _log_fields(self.counters, self.seconds)
 
     @classmethod
@@ -118,7 +123,9 @@ class EvaluateReply:
             raise DataError("metric sums are missing or contradict themselves") from None
         if own_sums is not None and (own_sums.n, own_sums.task) != (sums.n, sums.task):
             raise DataError("metric sums over the own classes cover other samples than those over all classes")
-        calibration = _prefixed(metrics, "calibration.", lambda value: value)
+        calibration, evidence = (
+            _prefixed(metrics, prefix, lambda value: value) for prefix in ("calibration.", "evidence.")
+        )
         return cls(
             name=_get(config, CLIENT, text),
             split=_get(config, SPLIT, text),
@@ -127,6 +134,7 @@ class EvaluateReply:
             seconds=_named(metrics, "seconds.", seconds),
             calibration=CalibrationSums.from_dict(calibration) if calibration else None,
             own=own_sums,
+            evidence=TemperatureEvidence.from_dict(evidence) if evidence else None,
         )
 
 

@@ -166,8 +166,7 @@ class ConsoleReporter(Reporter):
             lines.append(f"mean over clients: {numbers}")
         if baselines := self._report.metrics("baseline"):
             lines.append(f"clients' training means alone: {_listed(baselines, summary).replace('baseline_', '')}")
-        if summary.get("temperature") is not None:
-            lines += _temperatures(summary)
+        lines += _temperatures(summary)
         return lines
 
     def _name(self, what: str, reasons: Mapping[str, str] | None) -> None:
@@ -183,16 +182,17 @@ class ConsoleReporter(Reporter):
 
 def _temperatures(summary: Mapping[str, Any]) -> list[str]:
     """The paper's choice and the model's, and what the model's does to the test NLL."""
-    doubt = doubt_of(summary["temperature"], summary.get("validation_samples"))
-    lines = [
-        (
+    lines = []
+    if summary.get("temperature") is not None:
+        doubt = doubt_of(summary["temperature"], summary.get("validation_samples"))
+        lines.append(
             f"smallest validation ece at temperature {summary['temperature']:g}{f' ({doubt})' if doubt else ''}: "
             f"test ece {number(summary.get('ece_at_temperature'))}"
         )
-    ]
     if summary.get("model_temperature") is not None:
+        rule = f" (by {summary['temperature_rule']})" if summary.get("temperature_rule") else ""
         lines.append(
-            f"at the model's temperature {summary['model_temperature']:g}: "
+            f"at the model's temperature {summary['model_temperature']:.3g}{rule}: "
             f"ece {number(summary.get('ece_at_model_temperature'))}  "
             f"nll {number(summary.get('nll_at_model_temperature'))} (at temperature 1: {number(summary.get('nll'))})"
         )

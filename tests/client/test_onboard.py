@@ -85,6 +85,10 @@ def test_a_temperature_alone_is_a_change(tmp_path: Path) -> None:
     assert SavedSite.load(tmp_path / "site").model.temperature == 0.2
     assert (tmp_path / "site" / TENSORS).read_bytes() == before
     assert site.add([b]).site.model.temperature == 0.2
+    wider = replace(chosen, temperature_spread=0.3)
+    assert site.refresh([a, b], wider).changes == ("The spread of temperatures changed (1 to 0.3).",)
+    assert SavedSite.load(tmp_path / "site").model.temperature_spread == 0.3
+    chosen = wider
     assert not site.refresh([a, b], chosen).written
 
 

@@ -10,6 +10,7 @@ import pytest
 from flwr.app import Message
 
 from pfedgp_core.metrics.classification import MetricSums
+from pfedgp_core.metrics.likelihood import LIKELIHOOD_GRID
 from pfedgp_core.metrics.summary import summarise
 from pfedgp_core.metrics.temperature import TEMPERATURE_GRID
 from pfedgp_core.wire.names import CONFIG, ROUND, SPLIT
@@ -19,6 +20,7 @@ from tests.federation_run import SMALL, Run, federate, resume
 from tests.wire_parts import metrics_in, metrics_of
 
 SETTINGS = SMALL.replace(rounds=2)
+CHOSEN = LIKELIHOOD_GRID[20]
 
 
 @pytest.fixture(scope="module")
@@ -59,15 +61,19 @@ def test_the_temperature_is_chosen_on_validation_data(run: Run, record: dict) ->
     assert run.summary["ece"] == pytest.approx(test[1.0]["ece"])
     prudent = record["model_temperature"]
     assert run.summary["model_temperature"] == prudent
-    assert run.summary["ece_at_model_temperature"] == test[prudent]["ece"]
-    assert run.summary["nll_at_model_temperature"] == test[prudent]["nll"]
+    at = MetricSums.from_dict(record["at_model_temperature"])
+    assert at.n == run.summary["test_samples"]
+    assert run.summary["ece_at_model_temperature"] == summarise(at)["ece"]
+    assert run.summary["nll_at_model_temperature"] == summarise(at)["nll"]
+    assert record["temperature_rule"] == run.summary["temperature_rule"]
+    assert record["temperature_spread"] == run.summary["temperature_spread"]
     assert run.summary["validation_samples"] == MetricSums.from_dict(record["temperatures"][0]["validation"]).n > 0
 
 
 def too_cautious(request: Message, index: int, reply: Message) -> Message:
     """A tamper by which all validation samples were right at the end, and the less certain the higher the temperature.
 
-    The smallest ECE is then at the sharpest temperature, and the prudent choice, 0.2, one step of the grid before it.
+    The smallest ECE is then at the sharpest temperature, and the likelihood is largest at `CHOSEN`.
     """
     if request.content[CONFIG].get(SPLIT) == "test":
         with metrics_in(reply) as metrics:
@@ -80,6 +86,9 @@ def too_cautious(request: Message, index: int, reply: Message) -> Message:
             metrics["calibration.validation.bin_correct"] = counts
             sums = [n * confidence * its_bin for confidence, its_bin in zip(confidences, bins, strict=True)]
             metrics["calibration.validation.bin_confidence"] = np.concatenate(sums).tolist()
+            distances = np.log(LIKELIHOOD_GRID) - np.log(CHOSEN)
+            metrics["evidence.validation.values"] = (-2 * n * distances**2).tolist()
+            metrics["evidence.left_out.values"], metrics["evidence.left_out.n"] = [0.0] * 60, 0
     return reply
 
 
@@ -97,10 +106,12 @@ def test_the_models_that_it_was_chosen_for_carry_it(tmp_path: Path) -> None:
     run = federate(SETTINGS, tmp_path / "run", too_cautious)
     assert run.summary["best_round"] == load_model(run.path / "final")[1]["round"]
     assert run.summary["temperature"] == 0.1
-    assert run.summary["model_temperature"] == 0.2
+    assert run.summary["model_temperature"] == CHOSEN
     for which in ("best", "final"):
-        assert load_model(run.path / which)[1]["temperature"] == 0.2
-        assert json.loads((run.path / which / "meta.json").read_text())["temperature"] == 0.2
+        for meta in (load_model(run.path / which)[1], json.loads((run.path / which / "meta.json").read_text())):
+            assert meta["temperature"] == CHOSEN
+            assert meta["temperature_spread"] == run.summary["temperature_spread"] < 1
+            assert meta["temperature_rule"] == run.summary["temperature_rule"] == "validation data of 5 clients"
 
 
 def test_a_last_model_that_is_another_carries_none(tmp_path: Path) -> None:

@@ -155,21 +155,26 @@ def _calibration(run: RunFiles) -> str:
 
 def _temperature_text(calibration: Calibration) -> str:
     chosen, model = calibration.temperature, calibration.model_temperature
-    if chosen is None or model is None:
+    if chosen is None and model is None:
         return "There are no validation data, so no temperature was chosen."
     test = {t: summarise(sums) for t, _, sums in calibration.temperatures}
-    samples = max((validation.n for _, validation, _ in calibration.temperatures), default=None)
-    doubt = doubt_of(chosen, samples)
+    said = []
+    if chosen is not None:
+        samples = max((validation.n for _, validation, _ in calibration.temperatures), default=None)
+        doubt = doubt_of(chosen, samples)
+        why = f" ({doubt})" if doubt else ""
+        said.append(f"On the pooled validation data, temperature {chosen:g} has the smallest ECE{why}.")
+    if model is not None:
+        rule = f", chosen by {calibration.rule}," if calibration.rule else ""
+        said.append(f"The model's temperature{rule} is {model:.3g}.")
+        test[model] = summarise(calibration.at_model_temperature)
+    shown = {t: test.get(t, {}) for t in (1.0, chosen, model) if t is not None}
     measured = ", ".join(
-        f"{number(numbers.get('ece'))} and {number(numbers.get('nll'))} at temperature {t:g}"
-        for t, numbers in {t: test.get(t, {}) for t in (1.0, chosen, model)}.items()
+        f"{number(numbers.get('ece'))} and {number(numbers.get('nll'))} at temperature {t:.3g}"
+        for t, numbers in shown.items()
     )
-    why = f" ({doubt})" if doubt else ""
-    return (
-        f"On the pooled validation data, temperature {chosen:g} has the smallest ECE{why}; the model's temperature, "
-        f"by a more prudent rule, is {model:g}. On the test data ECE and NLL are {measured}. All other numbers of this "
-        "page are at temperature 1."
-    )
+    said.append(f"On the test data ECE and NLL are {measured}. All other numbers of this page are at temperature 1.")
+    return " ".join(said)
 
 
 def _confusion(run: RunFiles) -> str:
@@ -230,7 +235,7 @@ def _diagram_text(sums: Any) -> str:
 
 def _card(key: str, value: Any) -> str:
     if key in _TEMPERATURES:
-        return MISSING if value is None else f"{value:g}"
+        return MISSING if value is None else f"{value:.3g}"
     return measure(key, value) if value is None or isinstance(value, int | float) else str(value)
 
 

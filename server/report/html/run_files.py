@@ -39,6 +39,8 @@ class Calibration:
     temperatures: list[tuple[float, MetricSums, MetricSums]]  # temperature, validation, test
     temperature: float | None  # of the smallest ECE on validation data
     model_temperature: float | None
+    rule: str  # what chose it; empty for runs of former versions
+    at_model_temperature: MetricSums  # of the test data
     class_names: list[str]
     confusion: Confusion
 
@@ -46,16 +48,26 @@ class Calibration:
     def from_json(cls, content: Mapping[str, Any]) -> "Calibration":
         """Read what `server.run_calibration` made; raises KeyError, TypeError, ValueError or DataError otherwise."""
         read = MetricSums.from_dict
+        # Runs of former versions gave the one temperature to the model.
+        model = _optional(content.get("model_temperature", content["temperature"]))
         return cls(
             read(content["pooled"]),
             {str(name): read(sums) for name, sums in content["clients"].items()},
             [(float(t["temperature"]), read(t["validation"]), read(t["test"])) for t in content["temperatures"]],
             _optional(content["temperature"]),
-            # Runs of former versions gave the one temperature to the model.
-            _optional(content.get("model_temperature", content["temperature"])),
+            model,
+            str(content.get("temperature_rule") or ""),
+            read(_at_model_temperature(content, model)),
             [str(name) for name in content["class_names"]],
             tuple((int(true), int(predicted), int(n)) for true, predicted, n in content["confusion"]),
         )
+
+
+def _at_model_temperature(content: Mapping[str, Any], model: float | None) -> Mapping[str, Any]:
+    """Of the test data; in runs of former versions it was one of the grid."""
+    grid = {t["temperature"]: t["test"] for t in content["temperatures"]}
+    found: Mapping[str, Any] = content.get("at_model_temperature", grid.get(model, MetricSums.zero().to_dict()))
+    return found
 
 
 @dataclass(frozen=True)

@@ -96,23 +96,17 @@ def certificate_table(certificates: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def temperature_table(calibration: Calibration) -> Table:
-    """Calibration at each temperature of the grid, pooled; the two that were chosen are marked."""
-    body = []
-    for t, validation, test in calibration.temperatures:
+    """Calibration at each temperature of the grid and at the model's, pooled; the two that were chosen are marked."""
+    model, body = calibration.model_temperature, []
+    rows = {t: (summarise(validation)["ece"], test) for t, validation, test in calibration.temperatures}
+    if model is not None:
+        rows.setdefault(model, (None, calibration.at_model_temperature))
+    for t, (validation, test) in sorted(rows.items()):
         numbers = summarise(test)
-        cells = [
-            _cell(number(summarise(validation)["ece"])),
-            *(_cell(number(numbers[m])) for m in ("ece", "mce", "nll")),
-        ]
-        marks = [
-            mark
-            for mark, chosen in (
-                ("smallest ECE", calibration.temperature),
-                ("the model's", calibration.model_temperature),
-            )
-            if t == chosen
-        ]
-        body.append([_cell(f"{t:g}" + (f" ({', '.join(marks)})" if marks else ""), header=True), *cells])
+        cells = [_cell(number(validation)), *(_cell(number(numbers[m])) for m in ("ece", "mce", "nll"))]
+        chosen = ("smallest ECE", calibration.temperature), ("the model's", model)
+        marks = [mark for mark, of in chosen if t == of]
+        body.append([_cell(f"{t:.3g}" + (f" ({', '.join(marks)})" if marks else ""), header=True), *cells])
     columns = ["temperature", "validation_ece", "test_ece", "test_mce", "test_nll"]
     return _table("Calibration by temperature, pooled over all clients", columns, body)
 

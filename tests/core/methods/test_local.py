@@ -68,8 +68,12 @@ def test_a_client_that_was_never_sampled_predicts_as_one_that_was() -> None:
     method = make_method(settings_of("local"), SHAPE, CLASSES)
     kept = method.update(method.initial(), None, split(0), stream(1)).keep
     data = ClientData("a", ("0", "1", "2", "3"), split(0), split(1), split(2), (0.0,) * 6, (1.0,) * 6)
-    sums = [
-        method.evaluate(method.initial(), state, data, "test", Stream(0, "evaluate", "test", 1, "a")).sums
+    first, second = (
+        method.evaluate(method.initial(), state, data, "test", Stream(0, "evaluate", "test", 1, "a"))
         for state in (kept, None)
-    ]
-    assert sums[0].to_dict() == sums[1].to_dict()
+    )
+    assert first.sums.to_dict() == second.sums.to_dict()
+    # Its own data trained the network, sampled or not.
+    assert second.evidence is not None
+    assert second.evidence.left_out.n == 0
+    assert second.evidence.validation.n == 16

@@ -13,7 +13,6 @@ from pfedgp_core.metrics.calibration import (
     CalibrationSums,
     confusion_counts,
     lowest_ece,
-    prudent_temperature,
     temperature_sums,
 )
 from pfedgp_core.metrics.classification import MetricSums, metric_sums
@@ -80,7 +79,6 @@ def test_temperature_one_gives_the_plain_sums() -> None:
 
 def test_without_validation_data_there_is_no_temperature() -> None:
     assert lowest_ece(CalibrationSums.zero().validation) is None
-    assert prudent_temperature([]) is prudent_temperature([CalibrationSums.zero().validation]) is None
 
 
 def test_confusion_counts_true_and_predicted_classes() -> None:

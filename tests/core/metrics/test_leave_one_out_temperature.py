@@ -35,6 +35,14 @@ def test_few_samples_that_are_all_right_do_not_ask_for_the_sharpest() -> None:
     assert leave_one_out_temperature(np.tile(logs, (200, 1)), np.zeros(1000, int)) < 0.3
 
 
+def test_a_small_spread_keeps_the_temperature_near_the_one_that_is_known() -> None:
+    logs, columns = labelled(30, 0.3)
+    found = [leave_one_out_temperature(logs, columns, 1.0, spread) for spread in (0.05, 0.3, 1.0)]
+    assert found == sorted(found, reverse=True)
+    assert found[0] > 0.9
+    assert found[-1] < 0.5
+
+
 def test_a_sample_that_cannot_be_costs_no_more_than_the_nll_says() -> None:
     logs = np.array([[0.0, -np.inf]] * 3)
     assert np.isfinite(leave_one_out_temperature(logs, np.array([0, 0, 1])))

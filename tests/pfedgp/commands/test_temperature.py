@@ -13,6 +13,7 @@ from flwr.supercore.task_identity import TaskIdentity
 from pfedgp.cli import main
 from pfedgp_core.errors import ArtefactError
 from pfedgp_core.metrics.calibration import TEMPERATURE_LIMITS, is_temperature
+from pfedgp_core.metrics.likelihood import LIKELIHOOD_GRID
 from pfedgp_core.metrics.temperature import TEMPERATURE_GRID, temperature_scale
 from pfedgp_core.site.own_temperature import own_temperature
 from pfedgp_core.site.saved import DESCRIPTION, SavedSite
@@ -97,7 +98,7 @@ def test_a_site_that_trained_cannot_choose_its_own_temperature(
 
 def test_predictions_are_at_the_temperature_that_the_run_chose(run: Run, predict: Predict, here: Path) -> None:
     chosen = run.summary["model_temperature"]
-    assert chosen in TEMPERATURE_GRID
+    assert chosen in LIKELIHOOD_GRID
     assert chosen != 1
     rows, said = predict("--min-confidence", "0.9")
     raw, said_raw = predict("--min-confidence", "0.9", "--temperature", "1")
@@ -182,4 +183,4 @@ def test_the_option_refuses_it_too(value: str, here: Path, capsys: pytest.Captur
 
 
 def test_every_temperature_of_the_grid_is_allowed() -> None:
-    assert all(is_temperature(t) for t in (*TEMPERATURE_GRID, *TEMPERATURE_LIMITS, 1))
+    assert all(is_temperature(t) for t in (*TEMPERATURE_GRID, *LIKELIHOOD_GRID, *TEMPERATURE_LIMITS, 1))

@@ -185,6 +185,7 @@ TEMPERATURES = {
     "ece_at_model_temperature": 0.03,
     "nll_at_model_temperature": 0.2,
     "validation_samples": 100,
+    "temperature_rule": "validation data of 5 clients",
 }
 
 
@@ -192,7 +193,8 @@ def test_temperatures_have_lines_of_their_own(reporter: ConsoleReporter, out: io
     reporter.finish([ROW], SUMMARY | TEMPERATURES, Path("/runs/a"))
     assert (
         "           smallest validation ece at temperature 0.2: test ece 0.010\n"
-        "           at the model's temperature 0.5: ece 0.030  nll 0.200 (at temperature 1: 0.100)\n"
+        "           at the model's temperature 0.5 (by validation data of 5 clients): "
+        "ece 0.030  nll 0.200 (at temperature 1: 0.100)\n"
     ) in out.getvalue()
 
 
@@ -211,6 +213,14 @@ def test_a_doubtful_choice_says_why(
     doubtful = {"temperature": temperature, "validation_samples": samples}
     reporter.finish([ROW], SUMMARY | TEMPERATURES | doubtful, Path("/runs/a"))
     assert f"smallest validation ece at temperature {doubt} test ece 0.010\n" in out.getvalue()
+
+
+def test_a_temperature_without_validation_data_is_told(reporter: ConsoleReporter, out: io.StringIO) -> None:
+    rule = "leave-one-out on the data of 2 clients that never trained"
+    changes = {"temperature": None, "ece_at_temperature": None, "temperature_rule": rule}
+    reporter.finish([ROW], SUMMARY | TEMPERATURES | changes, Path("/runs/a"))
+    assert f"at the model's temperature 0.5 (by {rule}): ece 0.030" in out.getvalue()
+    assert "smallest validation ece" not in out.getvalue()
 
 
 def test_without_validation_data_no_temperature_is_told(reporter: ConsoleReporter, out: io.StringIO) -> None:

@@ -34,19 +34,20 @@ def test_the_page_tells_the_numbers(page: Page) -> None:
     assert "(default 0)" in said
     assert "jitter added" in said
     assert "n/a" in said
-    assert "temperature 0.1 has the smallest ECE (the grid's edge, only 40 validation samples);" in said
-    assert "the model's temperature, by a more prudent rule, is 0.5." in said
-    assert re.search(r"ECE and NLL are 0\.\d+ and \d\.\d+ at temperature 1, .* at temperature 0\.1, .* 0\.5\.", said)
+    assert "temperature 0.1 has the smallest ECE (the grid's edge, only 40 validation samples)." in said
+    assert "The model's temperature, chosen by validation data of 3 clients, is 0.54." in said
+    assert re.search(r"ECE and NLL are 0\.\d+ and \d\.\d+ at temperature 1, .* at temperature 0\.1, .* 0\.54\.", said)
     assert "0.1 (smallest ECE)" in said
-    assert "0.5 (the model's)" in said
-    assert "Model temperature 0.5" in said
+    assert "0.54 (the model's)" in said
+    assert "Model temperature 0.54" in said
     assert "0.432" in said
 
 
 def test_a_former_run_has_one_temperature(run: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(run, tmp_path / "run")
     calibration = json.loads((copy / "calibration.json").read_text())
-    del calibration["model_temperature"]
+    for key in ("model_temperature", "temperature_rule", "at_model_temperature"):
+        del calibration[key]
     (copy / "calibration.json").write_text(json.dumps(calibration))
     assert "0.1 (smallest ECE, the model's)" in Page(write_report(copy).read_text()).words
 

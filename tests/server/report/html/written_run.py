@@ -78,7 +78,9 @@ def classification_run(path: Path, names: tuple[str, ...] = ("ward-1", EVIL), cl
     calibration = {
         "split": "test",
         "temperature": 0.1,
-        "model_temperature": 0.5,
+        "model_temperature": 0.54,
+        "temperature_rule": "validation data of 3 clients",
+        "at_model_temperature": pooled.to_dict(),
         "pooled": pooled.to_dict(),
         "clients": {name: s.to_dict() for name, s in sums.items()},
         "temperatures": [
@@ -89,6 +91,6 @@ def classification_run(path: Path, names: tuple[str, ...] = ("ward-1", EVIL), cl
     }
     (path / "calibration.json").write_text(json.dumps(calibration))
     summary = {"status": "completed", "accuracy": 0.75, "ece": 0.1, "seconds": 3.0, "clients": 3}
-    summary |= {"temperature": 0.1, "model_temperature": 0.5, "nll_at_model_temperature": 0.4321}
+    summary |= {"temperature": 0.1, "model_temperature": 0.54, "nll_at_model_temperature": 0.4321}
     (path / "summary.json").write_text(json.dumps(summary))
     return path

@@ -1,0 +1,42 @@
+"""Metric sums at several temperatures as flat lists of numbers, fit for a message."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pfedgp_core.checks import MALFORMED
+from pfedgp_core.errors import DataError
+from pfedgp_core.metrics.classification import MetricSums
+
+__all__ = ["from_lists", "to_lists"]
+
+
+def to_lists(prefix: str, sums: Sequence[MetricSums]) -> dict[str, list[Any]]:
+    """Return a list for each field of the sums, ``prefix.field``, which joins it at all temperatures."""
+    fields: dict[str, list[Any]] = {}
+    for at in sums:
+        for name, value in at.to_dict().items():
+            fields.setdefault(f"{prefix}.{name}", []).extend(value if isinstance(value, list) else [value])
+    return fields
+
+
+def from_lists(prefix: str, fields: Mapping[str, Any], number: int) -> tuple[MetricSums, ...]:
+    """Cut the lists that `to_lists` made into `number` sums.
+
+    Raises
+    ------
+    DataError
+        A list is missing or of another length, or the sums are none.
+    """
+    at: list[dict[str, Any]] = [{} for _ in range(number)]
+    try:
+        for name, form in MetricSums.zero().to_dict().items():
+            width = len(form) if isinstance(form, list) else 1
+            values = list(fields[f"{prefix}.{name}"])
+            if len(values) != width * number:
+                raise ValueError(name)
+            for i, values_at in enumerate(at):
+                part = values[i * width : (i + 1) * width]
+                values_at[name] = part if isinstance(form, list) else part[0]
+    except MALFORMED as error:
+        raise DataError(f"These are not calibration sums ({type(error).__name__}).") from None
+    return tuple(MetricSums.from_dict(values) for values in at)
