@@ -20,8 +20,6 @@ import torch
 from safetensors.numpy import save as to_safetensors
 
 from pfedgp_core.checks import MALFORMED
-from pfedgp_core.config import Settings
-from pfedgp_core.data.value_range import usual_range
 from pfedgp_core.errors import (
     ArtefactError,
     ConfigError,
@@ -221,20 +219,7 @@ class SavedSite:
         cls, about: dict[str, Any], tensors: dict[str, np.ndarray], allowed: tuple[str, ...]
     ) -> "SavedSite":
         check_parts(about, tensors)
-        model = TrainedModel(
-            tensors["shared"],
-            Settings.from_run_config(about["settings"]),
-            tuple(about["class_names"]),
-            tuple(about["input_shape"]),
-            tensors["mean"],
-            tensors["std"],
-            tuple(about.get("participants", ())),
-            about.get("temperature", 1.0),  # sites of former versions have none
-            allowed,
-            tuple(about.get("model_columns", ())),
-            usual_range(about.get("value_range", ""), tuple(about["input_shape"])),
-            about.get("temperature_spread", 1.0),
-        )
+        model = TrainedModel.from_site(about, tensors, allowed)
         samples = SiteSamples(tensors["features"], tensors["labels"], tensors["digests"])
         for what, found, noted in (("model", model, about["model_sha256"]), ("data", samples, about["data_sha256"])):
             if found.sha256 != noted:

@@ -150,6 +150,27 @@ class TrainedModel:
         at = meta.get("temperature", 1.0), allowed, columns, values, meta.get("temperature_spread", 1.0)
         return cls(vector, settings, names, shape, mean, std, participants, *at)
 
+    @classmethod
+    def from_site(
+        cls, about: Mapping[str, Any], tensors: Mapping[str, np.ndarray], allowed: tuple[str, ...] = ()
+    ) -> "TrainedModel":
+        """The model in the description and the tensors of a saved site, which were checked (`description`)."""
+        shape = tuple(about["input_shape"])
+        return cls(
+            tensors["shared"],
+            Settings.from_run_config(about["settings"]),
+            tuple(about["class_names"]),
+            shape,
+            tensors["mean"],
+            tensors["std"],
+            tuple(about.get("participants", ())),
+            about.get("temperature", 1.0),  # sites of former versions have none
+            allowed,
+            tuple(about.get("model_columns", ())),
+            usual_range(about.get("value_range", ""), shape),
+            about.get("temperature_spread", 1.0),
+        )
+
     @cached_property
     def sha256(self) -> str:
         """Hash of the shared vector, hex."""
