@@ -30,8 +30,8 @@ from server.recorder import Progress, Recorder
 from server.report.reporters import Reporter
 from server.run.artefacts import RunFolder
 from server.run.checkpoint import Checkpoint, Model
-from server.running_average import running_average
 from server.run_calibration import temperature_meta
+from server.running_average import running_average
 from server.strategy import MethodStrategy
 
 __all__ = ["Federation", "run_federation"]
