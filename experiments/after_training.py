@@ -3,7 +3,7 @@
     python experiments/after_training.py --out /tmp/after-training [--seeds 0 1 2] [--unseen 2 6]
 
 For every seed and number of unseen clients: ``pfedgp simulate``, then for each unseen client ``export-client``,
-``onboard`` on its training part, ``predict`` on its test part, and both kinds of ``certify``; ``report`` at the end.
+``onboard`` on its training part, ``predict`` on its test part, and two kinds of ``certify``; ``report`` at the end.
 Predictions are at temperature 1, at the one with the smallest ECE on the run's validation data and at the model's. A
 further run per seed trains all 20 clients, so that the unseen ones are compared with themselves as participants, too.
 Runs that are in the folder already are used; sites are made anew.
@@ -102,7 +102,7 @@ def onboard(run: Path, work: Path, name: str, seed: int, as_participant: MetricS
     lowest = json.loads((run / "calibration.json").read_text())["temperature"]
     at_lowest_ece = predict(site, data / "test.npz", work / f"{name}-at-lowest-ece.csv", "--temperature", lowest)
     at_temperature = predict(site, data / "test.npz", work / f"{name}-at-temperature.csv")
-    certificate = json.loads(here("certify", "--site", site, "--unseen", "--json"))
+    certificate = json.loads(here("certify", "--site", site, "--method", "pac-bayes", "--unseen", "--json"))
     held_out = json.loads(
         here("certify", "--site", site, "--method", "held-out", "--data", data / "test.npz", "--json")
     )

@@ -179,7 +179,7 @@ def _bounds(certificate: Mapping[str, Any]) -> dict[str, Any]:
     """Whose certificate it is, its bounds, rounded upwards, and under which conditions they hold."""
     row: dict[str, Any] = {"name": certificate.get("site")}
     row |= {key: certificate.get(key) for key in ("classes", "method", "n", "delta")}
-    for key in ("deployed", "wrong_probability", "gibbs", "gibbs_vote"):
+    for key in ("deployed", "on_the_way", "wrong_probability", "gibbs", "gibbs_vote"):
         found = certificate.get(key)
         bound = found.get("bound") if isinstance(found, Mapping) else None
         row[f"{key}_at_most"] = math.ceil(bound * 1e4) / 1e4 if isinstance(bound, int | float) else None

@@ -11,9 +11,11 @@ import pytest
 
 from pfedgp.cli import main
 from pfedgp_core.certificate.binomial_bound import clopper_pearson
+from pfedgp_core.certificate.progressive import progress
 from pfedgp_core.config import Settings
 from pfedgp_core.data.samples import Split
 from pfedgp_core.model.shared import SharedState
+from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.site.samples import SiteSamples
 from pfedgp_core.site.saved import SavedSite
 from pfedgp_core.site.trained_model import TrainedModel
@@ -64,17 +66,58 @@ def held_out(path: Path, split: Split) -> Path:
 
 
 def test_pac_bayes(certify: Certify, site: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = certify("--unseen", "--delta", "0.05")
+    found = certify("--method", "pac-bayes", "--unseen", "--delta", "0.05")
     assert found["method"] == "pac-bayes"
     assert found["n"] == 80
     assert found["classes"] == ["cat", "dog"]
     assert 0 < found["gibbs"]["bound"] < found["wrong_probability"]["bound"] < 1
     assert found["unseen"] == "asserted by the operator"
     assert certify("--unseen", "--delta", "0.05", "--classes", "dog,cat")["price_classes"] == 0.0
-    assert main(["certify", "--site", str(site), "--unseen"]) == 0
+    assert main(["certify", "--site", str(site), "--method", "pac-bayes", "--unseen"]) == 0
     text = capsys.readouterr().out
     assert "error of the deployed classifier" in text
     assert "provided that:" in text
+
+
+def test_progressive(certify: Certify, tmp_path: Path, capsys: pytest.CaptureFixture[str], site: Path) -> None:
+    alone = certify("--unseen")
+    assert alone["method"] == "progressive"
+    assert "own samples alone" in alone["reason"]
+    assert (alone["tested"], alone["unlabelled"], alone["deployed"]["bound"]) == (40, 0, 1.0)
+    assert "unlabelled inputs" in alone["advice"]
+    path = held_out(tmp_path / "new.npz", samples(300, seed=5))
+    found = certify("--unseen", "--unlabelled", str(path))
+    assert found["unlabelled"] == 300
+    assert found["deployed"]["bound"] == found["on_the_way"]["bound"] + found["disagreement"]["bound"]
+    assert found["deployed"]["bound"] < 0.5
+    assert found["advice"] is None
+    assert found["on_the_way"]["bound"] > alone["on_the_way"]["bound"]  # which has all of delta
+    assert certify("--unseen", "--unlabelled", str(path)) == found
+    assert main(["certify", "--site", str(site), "--unseen", "--unlabelled", str(path)]) == 0
+    text = capsys.readouterr().out
+    assert "This method because it needs" in text
+    assert "mean error of the classifiers on the way" in text
+
+
+def test_the_order_of_the_samples_is_the_model_s(certify: Certify, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    orders = []
+
+    def noted(fit: Any, features: Any, labels: Any, order: np.ndarray, *rest: Any) -> Any:
+        orders.append(order.tolist())
+        return progress(fit, features, labels, order, *rest)
+
+    monkeypatch.setattr("pfedgp_core.certificate.progressive.progress", noted)
+    certify("--unseen")
+    certify("--unseen", "--delta", "0.05")
+    stream = Stream(0, "certificate", "order", SavedSite.load(site).model.sha256)
+    assert orders == [stream.numpy.permutation(80).tolist()] * 2
+
+
+def test_the_method_goes_by_what_is_given(certify: Certify, tmp_path: Path) -> None:
+    path = held_out(tmp_path / "new.npz", samples(100, seed=1))
+    assert certify("--data", str(path))["method"] == "held-out"
+    assert certify("--unseen", "--classes", "cat,dog")["method"] == "pac-bayes"
+    assert certify("--unseen", "--method", "pac-bayes")["reason"] == "asked for"
 
 
 def test_held_out(certify: Certify, tmp_path: Path, capsys: pytest.CaptureFixture[str], site: Path) -> None:
@@ -96,15 +139,15 @@ def test_a_temperature_changes_no_bound(
     at = tmp_path / "at"
     replace(plain, model=replace(plain.model, temperature=0.2)).save(at)
     path = held_out(tmp_path / "new.npz", samples(200, seed=1, k=3))
-    for options in (("--unseen",), ("--method", "held-out", "--data", str(path))):
+    for options in (("--unseen",), ("--unseen", "--method", "pac-bayes"), ("--data", str(path))):
         before = certify(*options)
         assert main(["certify", "--site", str(at), "--json", *options]) == 0
         after = json.loads(capsys.readouterr().out)
         assert (before.pop("temperature"), after.pop("temperature")) == (1, 0.2)
         assert before == after
-    assert main(["certify", "--site", str(at), "--unseen"]) == 0
+    assert main(["certify", "--site", str(at), "--unseen", "--method", "pac-bayes"]) == 0
     assert "that at temperature 1, not at the site's 0.2; the answers" in capsys.readouterr().out
-    assert main(["certify", "--site", str(site), "--unseen"]) == 0
+    assert main(["certify", "--site", str(site), "--unseen", "--method", "pac-bayes"]) == 0
     assert "at temperature" not in capsys.readouterr().out
 
 
@@ -115,13 +158,21 @@ def test_refusals(site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     for delta in ("0", "5e-324", "0.9999999999999999", "nan"):
         assert "is not from 1e-12 to 0.5" in refusal(capsys, site, "--unseen", "--delta", delta)
     assert "give them with --data" in refusal(capsys, site, "--method", "held-out")
-    assert "held-out: pac-bayes" in refusal(capsys, site, "--data", "x.npz")
+    for options, text in (
+        (("--method", "pac-bayes", "--data", "x.npz"), "held-out: pac-bayes"),
+        (("--unseen", "--data", "x.npz"), "--unseen belongs"),
+        (("--method", "progressive", "--classes", "cat,dog"), "--classes belongs"),
+        (("--method", "pac-bayes", "--unlabelled", "x.npz"), "--unlabelled belongs"),
+    ):
+        assert text in refusal(capsys, site, *options)
     assert "no complete site" in refusal(capsys, tmp_path, "--unseen")
     fitted = held_out(tmp_path / "fitted.npz", samples(80, seed=0))
     assert "fitted on (80)" in refusal(capsys, site, "--method", "held-out", "--data", str(fitted))
     new = samples(30, seed=2)
     doubled = held_out(tmp_path / "twice.npz", Split(np.tile(new.inputs, (2, 1)), np.tile(new.labels, 2)))
     assert "equal each other (30)" in refusal(capsys, site, "--method", "held-out", "--data", str(doubled))
+    assert "fitted on (80)" in refusal(capsys, site, "--unseen", "--unlabelled", str(fitted))
+    assert "are copies (30)" in refusal(capsys, site, "--unseen", "--unlabelled", str(doubled))
 
 
 def test_copies_among_the_samples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

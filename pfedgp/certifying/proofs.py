@@ -1,0 +1,73 @@
+"""The three proofs of ``pfedgp certify``, each from a saved site to a certificate's fields."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pfedgp.certifying.evidence import require_unseen
+from pfedgp.predicting.kept_out import held_out_samples, unlabelled_inputs
+
+if TYPE_CHECKING:
+    from pfedgp_core.certificate.progressive import Answers
+    from pfedgp_core.site.saved import SavedSite
+
+__all__ = ["PROOFS"]
+
+ASSERTED = "asserted by the operator"
+
+
+def _pac_bayes(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
+    from pfedgp_core.certificate.classifier import NoCertificateError, certify_classifier
+    from pfedgp_core.data.own.class_ids import map_classes
+
+    repeated = require_unseen(site, args)
+    names = site.model.class_names
+    fixed = None if args.classes is None else map_classes(args.classes.split(","), names).tolist()
+    if fixed is not None and sorted(fixed) != site.classifier.classes_.tolist():
+        raise NoCertificateError(
+            f"The classes fixed in advance are {args.classes}, those of the site's samples "
+            f"{','.join(site.class_names)}: leave out --classes, so that the certificate pays for the choice."
+        )
+    certificate = certify_classifier(site.classifier, site.samples.labels, len(names), args.delta, fixed)
+    return {**certificate.to_dict(), "unseen": ASSERTED, "repeated_samples": repeated}
+
+
+def _progressive(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
+    import torch
+
+    from pfedgp_core.certificate.progressive import bound_progress, progress
+    from pfedgp_core.numerics.streams import Stream
+    from pfedgp_core.site.samples import SiteSamples
+    from pfedgp_core.site.saved import SavedSite
+
+    repeated = require_unseen(site, args)
+    samples = site.samples
+    inputs = None if args.unlabelled is None else unlabelled_inputs(site, args)
+    new = None if inputs is None else site.model.features(inputs).numpy()
+
+    def answers(fitted: "SavedSite") -> "Answers":
+        return lambda rows: fitted.classifier.predict(torch.from_numpy(rows))
+
+    def fit(rows: np.ndarray) -> "Answers":
+        part = SiteSamples(samples.features[rows], samples.labels[rows], samples.digests[rows])
+        return answers(SavedSite.fit(site.name, site.model, part, site.columns))
+
+    # By seed and model, which were there before the samples: nobody chooses an order by its result.
+    stream = Stream(site.model.settings.seed, "certificate", "order", site.model.sha256)
+    order = stream.numpy.permutation(len(samples))
+    found = progress(fit, samples.features, samples.labels, order, answers(site), new)
+    result = bound_progress(found, len(samples), args.delta).to_dict()
+    return {**result, "unseen": ASSERTED, "repeated_samples": repeated}
+
+
+def _held_out(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
+    from pfedgp_core.certificate.held_out import certify_held_out
+
+    data = held_out_samples(site, args.data, args)
+    predicted = site.classifier.classes_[site.predict(data.inputs).predicted]
+    result = certify_held_out(predicted, data.labels, args.delta).to_dict()
+    return {**result, "repeated_samples": data.repeated}
+
+
+PROOFS = {"progressive": _progressive, "pac-bayes": _pac_bayes, "held-out": _held_out}

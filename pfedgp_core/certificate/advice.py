@@ -1,0 +1,123 @@
+"""What would make a vacuous certificate say something: how many more labelled or unlabelled samples, and of what.
+
+The numbers take the rates that were seen for granted. They are a plan and no promise: the next samples may err more.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from pfedgp_core.certificate.binomial_bound import clopper_pearson
+from pfedgp_core.certificate.mixture_martingale import mixture_bound
+from pfedgp_core.certificate.progressive import LABELLED_SHARE, disagreement_bound
+from pfedgp_core.words import counted
+
+__all__ = ["advice", "chance", "smallest"]
+
+MOST = 1_000_000
+
+
+def chance(classes: int) -> float:
+    """The error of a guess among the site's classes; a certificate from there on says nothing."""
+    return 1 - 1 / max(classes, 2)
+
+
+def advice(result: dict[str, Any]) -> str | None:
+    """One sentence or two about what the site could do; None where the certificate says something.
+
+    Parameters
+    ----------
+    result : dict
+        What ``to_dict`` of a certificate returned, with ``classes``.
+    """
+    target = chance(len(result["classes"]))
+    if result["deployed"]["bound"] < target:
+        return None
+    rules = {"progressive": _progressive, "held-out": _held_out, "pac-bayes": _pac_bayes}
+    return rules[result["method"]](result, target)
+
+
+def smallest(bound: Callable[[int], float], target: float, least: int = 1) -> int | None:
+    """The number of samples from which `bound` is below `target`, by doubling and bisection; None beyond a million."""
+    high = max(least, 1)
+    while bound(high) >= target:
+        if high >= MOST:
+            return None
+        high = min(MOST, 2 * high)
+    low = max(least, high // 2)
+    while low < high:
+        middle = (low + high) // 2
+        if bound(middle) < target:
+            high = middle
+        else:
+            low = middle + 1
+    return high
+
+
+def _held_out_needed(rate: float, target: float, delta: float) -> int | None:
+    return smallest(lambda m: clopper_pearson(min(m, math.ceil(rate * m)), m, delta), target)
+
+
+def _held_out(result: dict[str, Any], target: float) -> str:
+    found, n = result["deployed"], result["n"]
+    needed = _held_out_needed(found["empirical"], target, result["delta"])
+    if needed is None:
+        return _hopeless(found["empirical"])
+    return (
+        f"At the error rate of these {counted(n, 'sample')}, about {max(needed, n + 1)} held-out samples would bring "
+        f"the bound below chance ({target:.0%})."
+    )
+
+
+def _pac_bayes(result: dict[str, Any], target: float) -> str:
+    rate = result["deployed"]["empirical"]
+    needed = _held_out_needed(rate, target, result["delta"])
+    if needed is None:
+        return _hopeless(rate)
+    return (
+        f"At the error rate of these samples, about {counted(needed, 'labelled sample')} that were kept out of "
+        f"everything (--method held-out) would bring a bound below chance ({target:.0%}); without further labels, "
+        "--method progressive with --unlabelled is smaller nearly always."
+    )
+
+
+def _progressive(result: dict[str, Any], target: float) -> str:
+    found, apart, n, delta = result["on_the_way"], result["disagreement"], result["n"], result["delta"]
+    rate = found["empirical"]
+    way = mixture_bound(found["errors"], result["tested"], LABELLED_SHARE * delta)
+    differ = apart["empirical"] or 0.0
+    left = target - way
+
+    def apart_at(m: int) -> float:
+        return disagreement_bound(differ, m, (1 - LABELLED_SHARE) * delta)
+
+    assumed = "at the disagreement that was seen" if result["unlabelled"] else "if the classifiers do not disagree on any"
+    if left > 0:
+        inputs = smallest(apart_at, left, result["unlabelled"] + 1)
+        if inputs is not None:
+            return (
+                f"About {counted(inputs, 'unlabelled input')} in all (--unlabelled) would bring the bound on the "
+                f"deployed classifier below chance ({target:.0%}), {assumed}."
+            )
+
+    def way_at(size: int) -> float:
+        steps = size - size // 2
+        return mixture_bound(min(float(steps), rate * steps), steps, LABELLED_SHARE * delta)
+
+    room = (target - rate - differ) / 2  # a half for each of the two terms
+    if room <= 0:
+        return _hopeless(rate + differ)
+    samples, inputs = smallest(way_at, rate + room, n + 1), smallest(apart_at, differ + room, result["unlabelled"])
+    if samples is None or inputs is None:
+        return _hopeless(rate + differ)
+    return (
+        f"At the rates that were seen, about {samples} labelled samples in all and {inputs} unlabelled inputs "
+        f"(--unlabelled) would bring the bound on the deployed classifier below chance ({target:.0%})."
+    )
+
+
+def _hopeless(rate: float) -> str:
+    return (
+        f"The error on the samples is {rate:.1%}, too near to chance: no number of further samples would make this "
+        "certificate useful, only a better model would."
+    )

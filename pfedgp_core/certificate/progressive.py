@@ -1,0 +1,207 @@
+r"""The progressive certificate: classifiers of the first t samples, each tested on the samples after them.
+
+The samples are put in an order that was fixed before their labels were looked at. For t from n / 2 on, h_t is the
+classifier of the first t samples, and is tested on the next one. `mixture_martingale` bounds the mean of the true
+errors of the h_t with probability 1 - delta_1. The deployed classifier h_n errs where some h_t errs, or where it
+answers otherwise, so
+
+.. math::
+    R(h_n) \le \operatorname{mean}_t R(h_t) + E_u \operatorname{mean}_t 1[h_t(u) \ne h_n(u)].
+
+The second term needs no labels: its mean over m independent inputs u, which nothing else was done with, is a mean of
+independent values in [0, 1], and the inverse kl with log(1 / delta_2) / m bounds it with probability 1 - delta_2
+(Hoeffding 1963). delta_1 = .8 delta and delta_2 = .2 delta. No prior, no price for classes or trees, no condition on
+the kernel or the variant: any function from samples to a classifier will do.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pfedgp_core.certificate.mixture_martingale import mixture_bound
+from pfedgp_core.certificate.pac_bayes import kl_inverse
+from pfedgp_core.errors import ConfigError, DataError
+
+__all__ = [
+    "CONDITIONS",
+    "UNLABELLED_CONDITION",
+    "Answers",
+    "Progress",
+    "ProgressiveCertificate",
+    "bound_progress",
+    "disagreement_bound",
+    "progress",
+]
+
+LABELLED_SHARE = 0.8  # of delta, where there are unlabelled inputs
+FITS = 64  # classifiers at most; with more steps, each is tested on several samples
+
+CONDITIONS = (
+    "The samples that the classifier was fitted on are independent draws from the client's population.",
+    (
+        "Network, kernel, inducing inputs, normalisation constants and settings were fixed without these samples: no "
+        "training, no model selection and no choice between certificates on them."
+    ),
+    "Future samples come from the same population; a sample of a class that the site lacks counts as an error.",
+    "delta covers this certificate alone, not others, such as an earlier one on fewer samples.",
+)
+UNLABELLED_CONDITION = (
+    "The unlabelled inputs are independent draws from the same population, and were used for nothing else; they need "
+    "not be few or many, but were not chosen by what the classifier answers."
+)
+
+Answers = Callable[[np.ndarray], np.ndarray]
+
+
+class Progress(NamedTuple):
+    """What the classifiers on the way to the deployed one did.
+
+    Attributes
+    ----------
+    errors, steps : int
+        Wrong answers to the next samples, and how many of these there were.
+    disagreement : float or None
+        Mean share of unlabelled inputs that a classifier on the way answers otherwise than the deployed one.
+    unlabelled : int
+    """
+
+    errors: int
+    steps: int
+    disagreement: float | None
+    unlabelled: int
+
+
+@dataclass(frozen=True)
+class ProgressiveCertificate:
+    """Bounds on the error of the classifiers on the way, and of the deployed one.
+
+    Attributes
+    ----------
+    progress : Progress
+    n : int
+        Samples of the deployed classifier.
+    on_the_way : float
+        At least the mean true error of the classifiers on the way.
+    disagreement : float
+        At least their mean disagreement with the deployed one on new inputs; 1 without unlabelled inputs.
+    deployed : float
+        At least the true error of the deployed classifier, the sum of both; 1 without unlabelled inputs.
+    delta : float
+    """
+
+    progress: Progress
+    n: int
+    on_the_way: float
+    disagreement: float
+    deployed: float
+    delta: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, lists and texts, fit for JSON."""
+        errors, steps, disagreement, unlabelled = self.progress
+        rate = errors / steps
+        conditions = list(CONDITIONS)
+        if unlabelled:
+            conditions.insert(1, UNLABELLED_CONDITION)
+        return {
+            "method": "progressive",
+            "n": self.n,
+            "delta": self.delta,
+            "tested": steps,
+            "unlabelled": unlabelled,
+            "deployed": {
+                "empirical": None if disagreement is None else min(1.0, rate + disagreement),
+                "bound": self.deployed,
+            },
+            "on_the_way": {"empirical": rate, "errors": errors, "bound": self.on_the_way},
+            "disagreement": {"empirical": disagreement, "bound": self.disagreement},
+            "conditions": conditions,
+        }
+
+
+def progress(
+    fit: Callable[[np.ndarray], Answers],
+    features: np.ndarray,
+    labels: np.ndarray,
+    order: np.ndarray,
+    deployed: Answers,
+    unlabelled: np.ndarray | None = None,
+    fits: int = FITS,
+) -> Progress:
+    """Fit and test the classifiers on the way.
+
+    Parameters
+    ----------
+    fit : callable
+        Rows of the samples, int64 ascending -> a classifier of these alone: features [m, d] -> labels [m].
+    features, labels : arrays [n, d] and [n]
+        Of all samples.
+    order : array [n]
+        A permutation of 0..n-1 that does not depend on the samples.
+    deployed : callable
+        The classifier that is certified: features [m, d] -> labels [m].
+    unlabelled : array [m, d], optional
+        Features of further inputs.
+    fits : int
+        Number of classifiers at most. Samples between two of them are tested on the earlier one.
+
+    Raises
+    ------
+    DataError
+        Fewer than two samples, or an order that is none.
+    """
+    n = len(labels)
+    if n < 2 or len(features) != n or sorted(order.tolist()) != list(range(n)):
+        raise DataError(
+            f"{n} labels, {len(features)} rows of features and an order of {len(order)} are no samples to test one "
+            "after the other: give at least two, and a permutation of them."
+        )
+    start = n // 2
+    bounds = np.unique(np.linspace(start, n, min(fits, n - start) + 1).round().astype(int))
+    final = None if unlabelled is None or not len(unlabelled) else deployed(unlabelled)
+    errors, disagreement = 0, 0.0
+    for first, last in pairwise(bounds.tolist()):
+        answers = fit(np.sort(order[:first]))
+        tested = order[first:last]
+        errors += int((answers(features[tested]) != labels[tested]).sum())
+        if unlabelled is not None and final is not None:
+            disagreement += float((answers(unlabelled) != final).mean()) * len(tested)
+    steps = n - start
+    if final is None:
+        return Progress(errors, steps, None, 0)
+    return Progress(errors, steps, disagreement / steps, len(final))
+
+
+def bound_progress(found: Progress, n: int, delta: float = 0.01) -> ProgressiveCertificate:
+    """The certificate of what `progress` has counted.
+
+    Raises
+    ------
+    ConfigError
+        delta outside (0, 1).
+    """
+    if found.disagreement is None:
+        on_the_way = mixture_bound(found.errors, found.steps, delta)
+        return ProgressiveCertificate(found, n, on_the_way, 1.0, 1.0, delta)
+    on_the_way = mixture_bound(found.errors, found.steps, LABELLED_SHARE * delta)
+    apart = disagreement_bound(found.disagreement, found.unlabelled, (1 - LABELLED_SHARE) * delta)
+    return ProgressiveCertificate(found, n, on_the_way, apart, min(1.0, on_the_way + apart), delta)
+
+
+def disagreement_bound(mean: float, m: int, delta: float) -> float:
+    """Upper bound on the expectation of independent values in [0, 1] from the mean of m, with probability 1 - delta.
+
+    Raises
+    ------
+    ConfigError
+        m below 1, or delta outside (0, 1).
+    """
+    if m < 1:
+        raise ConfigError(f"m = {m} is too small; a bound needs at least one unlabelled input.")
+    if not 0 < delta < 1:
+        raise ConfigError(f"delta = {delta} is not between 0 and 1; give for example 0.01.")
+    return float(kl_inverse(min(1.0, mean), -math.log(delta) / m))
