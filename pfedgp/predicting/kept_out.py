@@ -94,7 +94,7 @@ def _read(site: "SavedSite", args: argparse.Namespace, path: Path, labelled: boo
     from pfedgp_core.data.own.reader import read_samples
     from pfedgp_core.data.own.wanted_columns import WantedColumns
 
-    samples = read_samples(
+    return read_samples(
         path,
         input_shape=site.model.prepare().input_shape,
         resize=args.resize,
@@ -102,7 +102,6 @@ def _read(site: "SavedSite", args: argparse.Namespace, path: Path, labelled: boo
         labelled=labelled,
         layout=layout_from(args, WantedColumns(site.columns, whose=f"the site {site.name}"), site.model.value_range),
     )
-    return samples
 
 
 def _print_notes(site: "SavedSite", samples: "Samples") -> None:

@@ -91,7 +91,8 @@ def _progressive(result: dict[str, Any], target: float) -> str:
     def apart_at(m: int) -> float:
         return disagreement_bound(differ, m, (1 - LABELLED_SHARE) * delta)
 
-    assumed = "at the disagreement that was seen" if result["unlabelled"] else "if the classifiers do not disagree on any"
+    alike = "if the classifiers do not disagree on any"
+    assumed = "at the disagreement that was seen" if result["unlabelled"] else alike
     if left > 0:
         inputs = smallest(apart_at, left, result["unlabelled"] + 1)
         if inputs is not None:
