@@ -14,7 +14,7 @@ __all__ = ["add_layout", "layout_from"]
 
 
 def add_layout(parser: argparse.ArgumentParser, groups: bool = True) -> None:
-    """Declare ``--channels-first``, ``--channels-last``, ``--pages``, ``--value-range`` and ``--group-column``.
+    """Declare ``--channels-first`` and ``-last``, ``--pages``, ``--value-range``, ``--window``, ``--group-column``.
 
     Parameters
     ----------
@@ -44,13 +44,19 @@ def add_layout(parser: argparse.ArgumentParser, groups: bool = True) -> None:
         default="",
         help="range of the values of images, where they do not tell; open: a unit such as Hounsfield",
     )
+    parser.add_argument(
+        "--window",
+        default="",
+        metavar="CENTRE,WIDTH",
+        help="see DICOM and NIfTI through a window, such as 40,400 Hounsfield units: values from 0 to 1",
+    )
     if groups:
         parser.add_argument(
             "--group-column",
             default="",
             metavar="NAME",
             help="what names the patient of each sample, whose samples stay together: an array of an .npz file, or of "
-            "images: folder",
+            "images: folder, or a field of DICOM such as PatientID",
         )
 
 

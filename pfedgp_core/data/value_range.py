@@ -43,7 +43,8 @@ class Extent:
     Attributes
     ----------
     kind : str
-        ``uint8``, ``uint16``, ``integer`` for any other whole numbers, ``float`` or ``bool``.
+        ``uint8``, ``uint16``, ``integer`` for any other whole numbers, ``float``, ``bool``, or ``rescaled`` for numbers
+        that a header makes of stored ones.
     low, high : float
         The smallest and the largest value; NaN and infinity do not count.
     whole : bool
@@ -63,7 +64,12 @@ class Extent:
         """The range that the values have where nobody says it."""
         if self.kind in ("uint8", "uint16", "bool"):
             return {"uint8": BYTES, "uint16": WORDS, "bool": UNIT}[self.kind]
-        if self.low < 0 or self.high > LARGEST[WORDS] or (self.high > LARGEST[BYTES] and not self.whole):
+        if (
+            self.kind == "rescaled"
+            or self.low < 0
+            or self.high > LARGEST[WORDS]
+            or (self.high > LARGEST[BYTES] and not self.whole)
+        ):
             return OPEN
         return next(name for name in (UNIT, BYTES, WORDS) if self.high <= LARGEST[name])
 

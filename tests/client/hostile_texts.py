@@ -11,7 +11,7 @@ SECRET = "a secret of the site\n"
 ELSEWHERE = (
     *("data-path", "data-root", "state", "site", "client-name", "allow-code", "max-memory", "device", "label-column"),
     *("resize", "partition-id", "num-partitions", "out", "publish", "model", "root", "path", "file", "folder", "url"),
-    *("column-key", "column-names", "channels", "pages", "value-range", "group-column"),
+    *("column-key", "column-names", "channels", "pages", "value-range", "group-column", "window"),
 )
 
 

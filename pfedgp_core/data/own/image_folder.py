@@ -10,6 +10,7 @@ import numpy as np
 from pfedgp_core.data.own.channels import CHANNELS, SLICES
 from pfedgp_core.data.own.image_fit import asked_channels, check_sizes, resized_note
 from pfedgp_core.data.own.image_listing import ImageFile, list_images, name_below
+from pfedgp_core.data.own.layout import FOLDER
 from pfedgp_core.data.own.pictures import Picture, fitted_page, read_picture
 from pfedgp_core.data.own.ranged import chosen_range
 from pfedgp_core.data.own.samples import Block, Findings, Samples, Wanted, input_digests
@@ -22,7 +23,13 @@ __all__ = ["image_blocks", "load_image_folder"]
 
 KIND = "folder of images by class"
 _UNKNOWN = np.empty(0, np.uint8)
-_KINDS = {"uint8": "8 bits", "uint16": "16 bits", "integer": "whole numbers", "float": "floating point"}
+_KINDS = {
+    "uint8": "8 bits",
+    "uint16": "16 bits",
+    "integer": "whole numbers",
+    "float": "floating point",
+    "rescaled": "a unit",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +41,7 @@ class _Kept:
     array: np.ndarray
     digest: np.ndarray
     kind: str
+    group: str
 
 
 class _Reading:
@@ -56,7 +64,7 @@ class _Reading:
         name = name_below(file.path, self.folder)
         try:
             with decoding(file.path):
-                picture = read_picture(file.path, self.held)
+                picture = read_picture(file.path, self.held, self.wanted.layout)
                 if len(picture.pages) > 1 and not self.wanted.layout.pages:
                     self.paged.append(f"{name} has {len(picture.pages)}")
                     return
@@ -88,7 +96,7 @@ class _Reading:
                 self.held += array.nbytes
                 name = f"#{number + 1}" if len(picture.pages) > 1 and not together else ""
                 digest = input_digests(own[None])[0] if self.wanted.digests else _UNKNOWN
-                self.kept.append(_Kept(file, name, array, digest, picture.kind))
+                self.kept.append(_Kept(file, name, array, digest, picture.kind, picture.group))
 
 
 def load_image_folder(folder: Path, wanted: Wanted, findings: Findings) -> Samples | None:
@@ -190,17 +198,20 @@ def _samples(reading: _Reading, usable: list[_Kept], name: str, findings: Findin
 
 
 def _groups(reading: _Reading, usable: list[_Kept], findings: Findings) -> tuple[str, ...] | None:
-    """The patient's folder of each image where the user says that folders are patients; else the file of slices."""
+    """The patient's folder or DICOM field of each image, as the user says; where nothing is said the file of slices."""
     layout = reading.wanted.layout
     if not layout.group_column or not reading.wanted.labelled:
         paged = layout.pages == SLICES and any(one.page for one in usable)
         return tuple(name_below(one.file.path, reading.folder) for one in usable) if paged else None
-    if alone := [name_below(one.file.path, reading.folder) for one in usable if not one.file.folder]:
+    by_folder = layout.group_column == FOLDER
+    groups = tuple(one.file.folder if by_folder else one.group for one in usable)
+    if alone := [name_below(one.file.path, reading.folder) for one, own in zip(usable, groups, strict=True) if not own]:
+        asks = "folder of its own for each patient in the class's folder" if by_folder else "DICOM file with that field"
         findings.problem(
             f"No group for {len(alone)} of {counted(len(usable), 'image')} ({few(alone)}): --group-column "
-            f"{layout.group_column} asks for a folder of its own for each patient in the class's folder."
+            f"{layout.group_column} asks for a {asks}."
         )
-    return tuple(one.file.folder for one in usable)
+    return groups
 
 
 def _note_files(reading: _Reading, findings: Findings) -> None:

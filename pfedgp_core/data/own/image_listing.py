@@ -4,15 +4,17 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from pfedgp_core.data.own.layout import FOLDER
 from pfedgp_core.data.own.samples import Findings, Wanted
 from pfedgp_core.errors import DataError
+from pfedgp_core.files.dicom import is_dicom
 from pfedgp_core.files.image import SUFFIXES
+from pfedgp_core.files.nifti import is_nifti
 from pfedgp_core.files.regular import one_line
 from pfedgp_core.words import counted, few
 
 __all__ = ["ImageFile", "has_images", "is_leaving", "list_images", "name_below"]
 
-FOLDER = "folder"  # group of an image: the folder in its class's folder
 # Folders that systems leave among a person's own, beside all whose name begins with a dot.
 _LEAVINGS = ("__macosx", "@eadir", "$recycle.bin", "system volume information", "lost+found")
 
@@ -82,7 +84,8 @@ def list_images(folder: Path, wanted: Wanted, findings: Findings) -> list[ImageF
         findings.remark(f"Ignored, as not named like an image: {counted(len(strangers), 'file')} ({names}).")
     if not files and not findings.problems:
         findings.problem(
-            f"There is no image in {folder}: put images into one folder per class ({', '.join(SUFFIXES)})."
+            f"There is no image in {folder}: put images into one folder per class ({', '.join(SUFFIXES)}, DICOM or "
+            "NIfTI)."
         )
     return files
 
@@ -115,4 +118,7 @@ def _note_deep(folder: Path, deep: list[Path], findings: Findings) -> None:
 
 
 def _is_image(path: Path) -> bool:
-    return path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
+    """By its name or, as DICOM files of scanners often have no ending, by its first bytes."""
+    if path.name.startswith(".") or not path.is_file():
+        return False
+    return path.suffix.lower() in SUFFIXES or is_nifti(path) or is_dicom(path)

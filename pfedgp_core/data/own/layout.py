@@ -7,9 +7,11 @@ node config        meaning
 ``pages``          ``channels`` or ``slices``: what the pages of a file and the slices of a volume become
 ``value-range``    the range of images' values: ``0..255``, ``0..1``, ``0..65535`` or ``open``
 ``group-column``   what names the group of each sample, such as a patient
+``window``         centre and width, as ``40,400``, through which DICOM and NIfTI are seen
 =================  ====================================================================================================
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,10 +21,12 @@ from pfedgp_core.data.value_range import RANGES
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.words import cut
 
-__all__ = ["AS_TOLD", "CHOICES", "Layout", "layout_of"]
+__all__ = ["AS_TOLD", "CHOICES", "FOLDER", "Layout", "layout_of"]
 
 CHOICES = {"channels": ("first", "last"), "pages": ("channels", "slices"), "value-range": RANGES}
-KEYS = (*CHOICES, "group-column")
+KEYS = (*CHOICES, "group-column", "window")
+FOLDER = "folder"  # group of an image: the folder in its class's folder
+NARROWEST, WIDEST = 2.0, 1e9  # windows
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,10 @@ class Layout:
         The range of images' values as the user says it, one of `pfedgp_core.data.value_range.RANGES`; empty: as the
         values tell.
     group_column : str
-        What names the group of each sample: a column of a table, an array of an archive, or of images ``folder``;
-        empty: the array ``groups``, where there is one.
+        What names the group of each sample: a column of a table, an array of an archive, or of images ``folder`` or a
+        field of DICOM such as PatientID; empty: the array ``groups``, where there is one.
+    window : str
+        Centre and width of the values of DICOM and NIfTI that become 0 to 1, as ``40,400``; empty: all values.
     model_range : str
         The range that the model takes; images of another one are refused.
     """
@@ -53,7 +59,22 @@ class Layout:
     pages: str = ""
     value_range: str = ""
     group_column: str = ""
+    window: str = ""
     model_range: str = ""
+
+    @property
+    def window_ends(self) -> tuple[float, float]:
+        """Centre and width of the window; ConfigError where it is none."""
+        try:
+            centre, width = map(float, self.window.split(","))
+        except ValueError:
+            centre = width = math.nan
+        if not (abs(centre) <= WIDEST and NARROWEST <= width <= WIDEST):
+            raise ConfigError(
+                f"window = {cut(self.window, 40)!r} is none: give its centre and its width of at least "
+                f"{NARROWEST:g}, such as 40,400."
+            )
+        return centre, width
 
     def to_config(self) -> dict[str, str]:
         """What was said of it, as a node config has it."""
@@ -75,4 +96,7 @@ def layout_of(config: Mapping[str, Any]) -> Layout:
     for key, choices in CHOICES.items():
         if given[key] and given[key] not in choices:
             raise ConfigError(f"{key} = {cut(given[key], 40)!r} is not known: give {', '.join(choices)}.")
-    return Layout(**{key.replace("-", "_"): value for key, value in given.items()})
+    layout = Layout(**{key.replace("-", "_"): value for key, value in given.items()})
+    if layout.window:
+        _ = layout.window_ends  # refuses what is no window
+    return layout

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pfedgp_core.data.own.layout import AS_TOLD, FOLDER, Layout
+from pfedgp_core.files.dicom import is_dicom, read_dicom
 from pfedgp_core.files.image import read_pages
 from pfedgp_core.files.memory import require_free
+from pfedgp_core.files.nifti import is_nifti, read_nifti
 from pfedgp_core.files.regular import MalformedError
 
 if TYPE_CHECKING:
@@ -36,15 +39,18 @@ class Picture:
         What the file is, such as PNG.
     alpha : bool
         Whether it has transparency, which samples do not have.
+    group : str
+        What the field of its header holds that names the group; empty where it has none.
     """
 
     pages: "Sequence[Image]"
     kind: str
     form: str
     alpha: bool = False
+    group: str = ""
 
 
-def read_picture(path: Path, held: int) -> Picture:
+def read_picture(path: Path, held: int, layout: Layout = AS_TOLD) -> Picture:
     """Read a file of images.
 
     Parameters
@@ -52,12 +58,22 @@ def read_picture(path: Path, held: int) -> Picture:
     path : Path
     held : int
         Bytes of the images before, which are in memory twice.
+    layout : Layout
+        Its window and the field that names the group are for DICOM and NIfTI.
 
     Raises
     ------
     UnreadableFileError, MalformedError
         It is no image that samples can be made of.
     """
+    if is_nifti(path):
+        slices, scaled = read_nifti(path, held)
+        return _of_arrays(slices, scaled, "NIfTI", layout)
+    if is_dicom(path):
+        series = read_dicom(path, held, "" if layout.group_column == FOLDER else layout.group_column)
+        return _of_arrays(series.frames, series.rescaled, "DICOM", layout, series.group)
+    if layout.window:
+        raise MalformedError("--window is for DICOM and NIfTI")
 
     def check(image: "Image") -> None:
         _require_usable(held, image)
@@ -129,3 +145,24 @@ def _require_usable(held: int, image: "Image") -> None:
     require_free(
         held + width * image.width * image.height * int(getattr(image, "n_frames", 1)), "it and the images before"
     )
+
+
+def _of_arrays(frames: np.ndarray, rescaled: bool, form: str, layout: Layout, group: str = "") -> Picture:
+    """A picture of frames [F, H, W], or [F, H, W, 3] of colour, through the window where there is one."""
+    from PIL import Image
+
+    kind = str(frames.dtype) if frames.dtype in (np.uint8, np.uint16) else "integer"
+    kind = "rescaled" if rescaled else "float" if frames.dtype.kind == "f" else kind
+    if layout.window and frames.ndim == 3:
+        frames, kind = windowed(frames, *layout.window_ends), "float"
+    if kind == "integer" and frames.dtype.itemsize <= 4 and frames.dtype != np.uint32:
+        frames = frames.astype(np.int32)
+    elif frames.dtype not in (np.uint8, np.uint16):
+        frames = frames.astype(np.float32)
+    return Picture([Image.fromarray(np.ascontiguousarray(frame)) for frame in frames], kind, form, group=group)
+
+
+def windowed(values: np.ndarray, centre: float, width: float) -> np.ndarray:
+    """Values through a window as DICOM defines it (PS3.3, C.11.2.1.2): float32 from 0 below it to 1 above it."""
+    made = (values.astype(np.float64) - (centre - 0.5)) / (width - 1) + 0.5
+    return np.clip(made, 0, 1).astype(np.float32)

@@ -61,4 +61,5 @@ def chosen_range(extent: Extent, layout: Layout, findings: Findings) -> str | No
 
 def _kind(extent: Extent) -> str:
     kinds = {"uint8": "8 bits", "uint16": "16 bits", "bool": "one bit", "integer": "whole numbers"}
+    kinds["rescaled"] = "numbers of a unit"
     return kinds.get(extent.kind, "numbers in floating point")
