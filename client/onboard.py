@@ -13,6 +13,7 @@ from pfedgp_core.data.own.reader import read_samples
 from pfedgp_core.data.own.samples import Samples
 from pfedgp_core.data.own.wanted_columns import WantedColumns
 from pfedgp_core.data.samples import Split
+from pfedgp_core.data.tables.choice import AS_NAMED
 from pfedgp_core.data.value_range import joined_inputs, range_text, usual_range
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
 from pfedgp_core.site.data_notes import position_notes, site_scale_notes
@@ -65,7 +66,7 @@ class Onboarding:
     column_key : bytes
         With which the sites of the model's federation hashed the names of their columns, where they did.
     layout : Layout
-        How the values of samples stand, where the data do not tell.
+        How the values of samples stand, where the data do not tell; more data of a site have its features.
     """
 
     out: Path
@@ -94,8 +95,8 @@ class Onboarding:
             )
         if self.out.exists() and not (self.out.is_dir() and not any(self.out.iterdir())):
             raise ArtefactError(f"{self.out} is in use by something else: give --out a folder that does not exist yet.")
-        split, columns = self._read(paths, model)
-        site = SavedSite.fit(self._name(), model, SiteSamples.compute(split, model), columns)
+        split, columns = self.samples_at(paths, model)
+        site = SavedSite.fit(self._name(), model, SiteSamples.compute(split, model), columns, self.layout.choice)
         site.save(self.out)
         return Outcome(site, notes=_notes(site, split))
 
@@ -127,9 +128,10 @@ class Onboarding:
                 f"The site {self.out} stands on the model {former.model.sha256[:12]}, not on {model.sha256[:12]}: "
                 "leave out --model to add data, or give --refresh with all the data to change the model."
             )
-        split, columns = self._read(paths, former.model, former.columns)
-        added = SiteSamples.compute(split, former.model)
-        site = SavedSite.fit(self._name(former), former.model, former.samples.union(added), columns)
+        reading = self._as(former)
+        split, columns = reading.samples_at(paths, former.model, former.columns)
+        samples = former.samples.union(added := SiteSamples.compute(split, former.model))
+        site = SavedSite.fit(self._name(former), former.model, samples, columns, reading.layout.choice)
         site.save(self.out, replace=True)
         return Outcome(site, (f"Added {counted(len(added), 'sample')} to {len(former.samples)}.",), _notes(site, split))
 
@@ -150,7 +152,8 @@ class Onboarding:
         """
         former = SavedSite.load(self.out, self.allowed)
         model = model or former.model
-        split, columns = self._read(paths, model)
+        reading = self._as(former)
+        split, columns = reading.samples_at(paths, model)
         changes = []
         if not _same_posterior(model, former.model):
             changes.append(f"The model changed ({former.model.sha256[:12]} to {model.sha256[:12]}).")
@@ -165,14 +168,21 @@ class Onboarding:
             changes.append(f"The name changed ({former.name} to {self.name}).")
         if not changes:
             return Outcome(former, ("Neither the model nor the data changed.",), written=False)
-        site = SavedSite.fit(self._name(former), model, SiteSamples.compute(split, model), columns)
+        samples = SiteSamples.compute(split, model)
+        site = SavedSite.fit(self._name(former), model, samples, columns, reading.layout.choice)
         site.save(self.out, replace=True)
         return Outcome(site, tuple(changes), _notes(site, split))
+
+    def _as(self, former: SavedSite) -> "Onboarding":
+        """The same, which reads tables as those of the former site where nothing else is said."""
+        if self.layout.choice != AS_NAMED:
+            return self
+        return replace(self, layout=replace(self.layout, choice=former.choice))
 
     def _name(self, former: SavedSite | None = None) -> str:
         return self.name or (former.name if former else self.out.absolute().name)
 
-    def _read(
+    def samples_at(
         self, paths: Sequence[Path | Samples | Split], model: TrainedModel, columns: tuple[str, ...] = ()
     ) -> tuple[Split, tuple[str, ...]]:
         """The training samples at all paths together, and the names of their columns, in the model's order.
@@ -207,7 +217,9 @@ class Onboarding:
             input_shape=model.input_shape,
             resize=self.resize,
             label_column=self.label_column,
-            layout=replace(self.layout, columns=columns, model_range=model.value_range),
+            layout=replace(
+                self.layout, columns=columns, model_range=model.value_range, rules=model.settings.column_rules
+            ),
             split="train" if split_paths(path) else None,
             room=model.require_room,
         )

@@ -11,6 +11,7 @@ node config        meaning
 ``state``          folder with the site's kept split, of which the training part is used; without it all data at
                    ``data-path`` are (of a folder with parts, those in ``train``)
 ``label-column``   column of a table that holds the class (default ``label``)
+``columns``        with ``drop``, ``id-column`` and ``encoding``: see `client.source`
 ``column-key``     file with the key under which the federation's sites hash their names of columns
 ``resize``         true: resize images to the size that the model takes
 ``client-name``    the site's name, which its answer carries
@@ -130,7 +131,7 @@ def _source(model: TrainedModel, node_config: Mapping[str, Any]) -> tuple[str, P
             model.input_shape,
             resize=_resize(model, node_config),
             memory=site_limit(node_config),
-            layout=layout_of(node_config),
+            layout=replace(layout_of(node_config), rules=model.settings.column_rules),
             columns=ColumnPolicy.of(node_config),
         )
         return name, own_site(source).refresh().parts["train"]

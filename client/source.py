@@ -7,7 +7,7 @@ node config        meaning
 ``data-root``      folder of a built-in data set that has files
 ``label-column``   column of a table that holds the class or the target (default ``label``)
 ``column-names``   what the server gets to know of a table's names, and ``column-key``: see `column_policy`
-``channels``       and ``pages``, ``value-range``, ``group-column``: see `pfedgp_core.data.own.layout`
+``channels``       and ``pages``, ``value-range``, ``columns`` and more: see `pfedgp_core.data.own.layout`
 ``client-name``    the site's name in the federation
 ``state``          folder in which the split is kept
 ``device``         where the site computes: auto (default), cpu, cuda, cuda:1
@@ -16,7 +16,7 @@ node config        meaning
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from client.column_policy import ColumnPolicy
@@ -98,7 +98,7 @@ class Source:
             parse_shape(settings.input_shape),
             not TASKS[settings.task].classes,
             memory=site_limit(node_config),
-            layout=layout_of(node_config),
+            layout=replace(layout_of(node_config), rules=settings.column_rules),
             columns=ColumnPolicy.of(node_config),
         )
 

@@ -4,13 +4,15 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pfedgp.table_options import site_choice
 from pfedgp_core.data.value_range import RANGES
 
 if TYPE_CHECKING:
     from pfedgp_core.data.own.layout import Layout
     from pfedgp_core.data.own.wanted_columns import WantedColumns
+    from pfedgp_core.site.saved import SavedSite
 
-__all__ = ["add_layout", "layout_from"]
+__all__ = ["add_layout", "layout_from", "site_layout"]
 
 
 def add_layout(parser: argparse.ArgumentParser, groups: bool = True) -> None:
@@ -66,3 +68,12 @@ def layout_from(args: argparse.Namespace, columns: "WantedColumns | None" = None
 
     given = {key.replace("_", "-"): value for key, value in vars(args).items()}
     return replace(layout_of(given), columns=columns, model_range=model_range)
+
+
+def site_layout(args: argparse.Namespace, site: "SavedSite") -> "Layout":
+    """The layout for new samples of a site: what the options do not say is as for the site's own."""
+    from pfedgp_core.data.own.wanted_columns import WantedColumns
+
+    columns = WantedColumns(site.columns, whose=f"the site {site.name}")
+    found = layout_from(args, columns, site.model.value_range)
+    return replace(found, choice=site_choice(args, site.choice), rules=site.model.settings.column_rules)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from pfedgp_core.column_rules import column_rules
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.gp_settings import GPSettings
 from pfedgp_core.method_settings import MethodSettings, method_fields
@@ -41,6 +42,9 @@ class Settings(SimulationSettings):
     )
     input_shape: str = setting(
         "", "shape of one input, such as 3,32,32, to which sites resize their images; empty = that of their data"
+    )
+    column_rules: str = setting(
+        "", "rules by which columns of tables become inputs, as JSON; in a settings file: tables [data.columns.NAME]"
     )
     variant: str = setting("full", "GP at each tree node", choices=VARIANTS)
     objective: str = setting(
@@ -157,6 +161,7 @@ class Settings(SimulationSettings):
                 if f.name not in GROUPS:
                     check(prefix + kebab(f.name), getattr(owner, f.name), f)
         self._check_method()
+        column_rules(self.column_rules)
         if self.trainers < 1:
             raise ConfigError(
                 f"unseen-clients = {self.unseen_clients} and novel-clients = {self.novel_clients} leave none of "

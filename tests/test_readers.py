@@ -12,6 +12,7 @@ DECODERS |= {"x509.load_pem_x509_certificate", "serialization.load_pem_private_k
 DECODERS |= {"serialization.load_ssh_public_key", "serialization.load_ssh_private_key", "zipfile.ZipFile"}
 READERS = "pfedgp_core/files/"
 OWN = {  # what its own processes tell each other, what it has just written, and words of a command
+    "pfedgp_core/column_rules.py": {"json.loads"},  # a setting
     "pfedgp_core/config_text.py": {"tomllib.loads"},
     "pfedgp_core/data/array_cache.py": {"np.load"},
     "pfedgp_core/data/corruptions/digital.py": {"Image.open"},  # the JPEG that it has just made

@@ -12,6 +12,7 @@ from pathlib import Path
 from pfedgp.certifying.choice import METHODS, choose_method
 from pfedgp.layout_options import add_layout
 from pfedgp.options import add_allow_network
+from pfedgp.table_options import add_table_options
 from pfedgp_core.errors import ConfigError
 
 __all__ = ["add_arguments", "main"]
@@ -65,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--label-column", default="label", metavar="NAME", help="column of a table with the class (default: label)"
     )
     add_layout(parser)
+    add_table_options(parser)
     add_allow_network(parser)
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
 

@@ -14,6 +14,7 @@ from pfedgp.site.plan import SitePlan
 from pfedgp.site.preflight import is_builtin_data
 from pfedgp.site.state import SiteState
 from pfedgp.site.supervisor import SiteSupervisor
+from pfedgp.table_options import add_table_options
 from pfedgp_core.errors import ConfigError, DataError, UnreadableFileError
 from pfedgp_core.files.keys import read_site_key
 from pfedgp_core.files.private import as_private
@@ -37,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--label-column", default="label", metavar="NAME", help="column of a table with the class (default: label)"
     )
     add_layout(parser)
+    add_table_options(parser)
     add_column_key(parser)
     parser.add_argument(
         "--hide-columns", action="store_true", help="give the server no names of columns: they go by their position"

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pfedgp.table_options import add_table_options, table_choice
 from pfedgp_core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--label-column", default="label", metavar="NAME", help="column of a table with the class (default: label)"
     )
+    add_table_options(parser)
     parser.add_argument("--device", metavar="NAME", help="on a site: auto, cpu, cuda or cuda:1 (default: auto)")
     parser.add_argument("--state", type=Path, metavar="DIR", help="state folder of the site, or of the server")
     parser.add_argument(
@@ -81,7 +83,7 @@ def _site(args: argparse.Namespace) -> "Iterator[Check]":
         yield from check_client(folder)
     yield checked("device", partial(check_device, args.device or "auto"))
     if args.data:
-        yield checked("data", partial(check_data_at, args.data, args.label_column))
+        yield checked("data", partial(check_data_at, args.data, args.label_column, table_choice(args)))
 
 
 def _server(args: argparse.Namespace) -> "Iterator[Check]":

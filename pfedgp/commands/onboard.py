@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pfedgp.bundles.download import is_bundle
 from pfedgp.layout_options import add_layout, layout_from
 from pfedgp.options import add_allow_network, add_column_key, column_key
+from pfedgp.table_options import add_table_options
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.names import NAME_LIMIT, name_fault
 from pfedgp_core.words import few
@@ -52,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--label-column", default="label", metavar="NAME", help="column of a table with the class (default: label)"
     )
     add_layout(parser)
+    add_table_options(parser)
     add_column_key(parser)
     add_allow_network(parser)
 

@@ -3,9 +3,9 @@
 Texts that a spreadsheet would take for a formula begin with an apostrophe (`pfedgp_core.files.csv_text`).
 
 ``id``
-    File name below the data's folder, or number of the row, counted from 1.
+    File name below the data's folder, number of the row, counted from 1, or what ``--id-column`` holds there.
 ``predicted``
-    The most probable class.
+    The most probable class; with ``--prior`` by the corrected probabilities.
 ``p:CLASS``
     Probability of each class of the site at the model's temperature, or that of ``--temperature``; a row sums to 1.
 ``entropy``, ``epistemic``, ``aleatoric``
@@ -24,17 +24,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from pfedgp.layout_options import add_layout, layout_from
+from pfedgp.layout_options import add_layout, site_layout
 from pfedgp.options import add_allow_network
 from pfedgp.predicting.notes import print_notes
 from pfedgp.predicting.place import require_site
 from pfedgp.predicting.progress import Progress
 from pfedgp.processes.signals import interrupted
+from pfedgp.table_options import add_table_options
 from pfedgp_core.errors import ArtefactError, ConfigError
 from pfedgp_core.files.whole import explained, replacing
 from pfedgp_core.words import counted
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from pfedgp.predicting.tally import Tally
     from pfedgp_core.data.own.samples import Samples
     from pfedgp_core.site.saved import SavedSite
@@ -69,12 +72,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="temperature of the probabilities, 1 for those of the posterior itself (default: the model's); own = the "
         "one that the site's samples choose, each predicted from all others",
     )
+    parser.add_argument(
+        "--prior",
+        metavar="P",
+        help="shares of the classes where the new samples come from, A=0.1,B=0.9, or balanced: probabilities are "
+        "corrected from those of the site's samples to these",
+    )
     parser.add_argument("--model", type=Path, metavar="FOLDER", help="refuse a site that stands on another model")
     parser.add_argument("--resize", action="store_true", help="resize images to the size that the model takes")
     parser.add_argument(
         "--label-column", default="label", metavar="NAME", help="column that is no feature, if there (default: label)"
     )
     add_layout(parser, groups=False)
+    add_table_options(parser)
     add_allow_network(parser)
 
 
@@ -103,9 +113,10 @@ def main(args: argparse.Namespace) -> int:
         args.temperature = own_temperature(site)
     temperature = site.model.temperature if args.temperature is None else args.temperature
     tally = Tally(site, threshold or 0.0)
+    args.weights = None if args.prior is None else _weights(site, args.prior)
     with interrupted():
         _predict(site, args, tally, out)
-    _summarise(site, tally, temperature, threshold, out)
+    _summarise(site, tally, temperature, args, out)
     return 0
 
 
@@ -127,7 +138,6 @@ def _write(file: BinaryIO, where: Path, site: "SavedSite", args: argparse.Namesp
     """Write the table of all predictions a part at a time; DataError where a part of the data cannot be used."""
     from pfedgp.predicting.table import header_line, prediction_lines
     from pfedgp_core.data.own.blocks import read_blocks
-    from pfedgp_core.data.own.wanted_columns import WantedColumns
     from pfedgp_core.site.data_notes import data_notes
     from pfedgp_core.site.streamed import predictions
 
@@ -142,9 +152,7 @@ def _write(file: BinaryIO, where: Path, site: "SavedSite", args: argparse.Namesp
             resize=args.resize,
             label_column=args.label_column,
             rows=ROWS,
-            layout=layout_from(
-                args, WantedColumns(site.columns, whose=f"the site {site.name}"), site.model.value_range
-            ),
+            layout=site_layout(args, site),
         ):
             share = reached
             if not noted:
@@ -153,13 +161,19 @@ def _write(file: BinaryIO, where: Path, site: "SavedSite", args: argparse.Namesp
             yield block
 
     begun = False
-    for predicted in predictions(site, samples(), args.temperature):
+    for predicted in predictions(site, samples(), args.temperature, args.weights):
         text = prediction_lines(site.class_names, predicted, tally.threshold)
         with explained(where):
             file.write((text if begun else header_line(site.class_names) + text).encode())
         begun = True
         tally.add(predicted)
         progress.show(tally.samples, share)
+
+
+def _weights(site: "SavedSite", prior: str) -> "np.ndarray":
+    from pfedgp_core.site.prior import prior_weights
+
+    return prior_weights(prior, site.class_names, list(site.samples.counts(site.model.class_names).values()))
 
 
 def _temperature(text: str) -> float | str:
@@ -178,12 +192,14 @@ def _check_temperature(temperature: float | str | None) -> None:
 
 
 def _summarise(
-    site: "SavedSite", tally: "Tally", temperature: float, threshold: float | None, out: Path | None
+    site: "SavedSite", tally: "Tally", temperature: float, args: argparse.Namespace, out: Path | None
 ) -> None:
     """On the standard error, so that the standard output holds nothing but CSV."""
     own = "" if temperature == site.model.temperature else f" (the model's is {site.model.temperature:g})"
     parts = [f"{tally.samples} predictions of site {site.name} at temperature {temperature:g}{own}"]
-    if threshold is not None:
+    if args.prior is not None:
+        parts.append(f"corrected to the prior {args.prior}")
+    if args.min_confidence is not None:
         parts.append(f"{tally.doubtful} to abstain from")
     accuracy = tally.accuracy()
     if accuracy is not None:

@@ -10,6 +10,7 @@ from pfedgp.options import add_allow_network, read_whole
 from pfedgp.predicting.place import require_site
 from pfedgp.processes.signals import on_stop_signal
 from pfedgp.serving.token import read_token
+from pfedgp.table_options import add_table_options, site_choice
 from pfedgp_core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--label-column", default="label", metavar="NAME", help="column that is no feature, if there (default: label)"
     )
+    add_table_options(parser)
     add_allow_network(parser)
 
 
@@ -100,4 +102,6 @@ def _work(args: argparse.Namespace, path: Path, most: int) -> "Work":
     values = site.model.value_range
     kind = np.uint8 if values == BYTES else np.float32
     site.predict(np.zeros((1, *shape), kind))  # the first one is slower than all others
-    return Work(site, Reader(shape, site.columns, values, args.resize, args.label_column, most_bytes=most))
+    choice, rules = site_choice(args, site.choice), site.model.settings.column_rules
+    reading = shape, site.columns, values, args.resize, args.label_column
+    return Work(site, Reader(*reading, most_bytes=most, choice=choice, rules=rules))

@@ -3,8 +3,9 @@
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from client.notices import NOTICE_FILE
 from client.progress import PROGRESS_FILE
@@ -19,6 +20,9 @@ from pfedgp_core.files.whole import resolved
 from pfedgp_core.wire.notice import WORDS_LIMIT
 from pfedgp_core.wire.versions import software_versions
 from pfedgp_core.words import size
+
+if TYPE_CHECKING:
+    from pfedgp_core.data.tables.choice import TableChoice
 
 __all__ = ["check_client", "check_data_at", "check_device", "check_folder", "check_versions", "warning"]
 
@@ -131,8 +135,8 @@ def check_device(name: str) -> Check:
     return Check("device", fact, problem)
 
 
-def check_data_at(path: Path, label_column: str) -> Check:
-    """Summarise what ``pfedgp check-data`` says about a site's data.
+def check_data_at(path: Path, label_column: str, choice: "TableChoice | None" = None) -> Check:
+    """Summarise what ``pfedgp check-data`` says about a site's data; columns that need rules of a run are noted.
 
     Raises
     ------
@@ -140,8 +144,11 @@ def check_data_at(path: Path, label_column: str) -> Check:
         There are none that can be read.
     """
     from pfedgp_core.data.own.reader import check_data
+    from pfedgp_core.data.own.samples import AS_TOLD
+    from pfedgp_core.data.tables.choice import AS_NAMED
 
-    report = check_data(path, label_column=label_column)
+    layout = replace(AS_TOLD, choice=choice or AS_NAMED, rules=None)
+    report = check_data(path, label_column=label_column, layout=layout)
     parts = [
         f"{part.split or part.kind}: {part.usable} samples of {len(part.counts)} classes" for part in report.splits
     ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pfedgp.layout_options import layout_from
+from pfedgp.layout_options import site_layout
 from pfedgp.predicting.notes import print_notes
 from pfedgp_core.words import counted
 
@@ -92,7 +92,6 @@ def unlabelled_inputs(site: "SavedSite", args: argparse.Namespace) -> np.ndarray
 
 def _read(site: "SavedSite", args: argparse.Namespace, path: Path, labelled: bool) -> "Samples":
     from pfedgp_core.data.own.reader import read_samples
-    from pfedgp_core.data.own.wanted_columns import WantedColumns
 
     return read_samples(
         path,
@@ -100,7 +99,7 @@ def _read(site: "SavedSite", args: argparse.Namespace, path: Path, labelled: boo
         resize=args.resize,
         label_column=args.label_column,
         labelled=labelled,
-        layout=layout_from(args, WantedColumns(site.columns, whose=f"the site {site.name}"), site.model.value_range),
+        layout=site_layout(args, site),
     )
 
 

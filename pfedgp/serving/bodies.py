@@ -13,6 +13,7 @@ from pfedgp_core.data.own.array_file import arranged_inputs, npz_blocks, shaped_
 from pfedgp_core.data.own.samples import Block, Findings, Layout, Samples, Wanted
 from pfedgp_core.data.own.tables import csv_blocks
 from pfedgp_core.data.own.wanted_columns import WantedColumns
+from pfedgp_core.data.tables.choice import AS_NAMED, TableChoice
 from pfedgp_core.data.value_range import BYTES, usual_range
 from pfedgp_core.errors import DataError
 from pfedgp_core.files.json_file import parse_object
@@ -54,6 +55,10 @@ class Reader:
         Whether images of another size are resized.
     label_column : str
         Column of a table that is no feature, if it is there.
+    choice : TableChoice
+        Which columns of a table are features.
+    rules : str
+        By which they become inputs: the setting ``column-rules`` of the site's model.
     most_rows, most_bytes : int
         Samples of a request; bytes of a body, whose arrays may unpack to `UNPACKED` times as many.
     """
@@ -65,6 +70,8 @@ class Reader:
     label_column: str = "label"
     most_rows: int = 10_000
     most_bytes: int = 16_000_000
+    choice: TableChoice = AS_NAMED
+    rules: str = ""
 
     def samples(self, kind: str, body: bytes) -> list[Samples]:
         """All samples of a body, in parts.
@@ -81,7 +88,13 @@ class Reader:
             self.label_column,
             labelled=False,
             digests=False,
-            layout=Layout(columns, "" if self.input_shape[0] in (1, 3) else "first", model_range=self.value_range),
+            layout=Layout(
+                columns,
+                "" if self.input_shape[0] in (1, 3) else "first",
+                model_range=self.value_range,
+                choice=self.choice,
+                rules=self.rules,
+            ),
         )
         parts: list[Samples] = []
         for block in self._blocks(kind, body, wanted):
@@ -115,8 +128,12 @@ class Reader:
             raise DataError(f"{BODY} has the key {cut(unknown[0], 40)!r}: give 'inputs' and, if you like, 'ids'.")
         findings = Findings()
         rows = self._rows(content.get("inputs"))
-        named = isinstance(rows[0], dict)
-        inputs = self._numbers(rows_by_name(BODY, rows, wanted, findings) if named else rows)
+        if isinstance(rows[0], dict):
+            samples = rows_by_name(BODY, rows, wanted, findings)
+            ids = _ids(content.get("ids"), len(rows))
+            whole = samples is not None and len(samples) == len(rows)
+            return Block(replace(samples, ids=ids) if samples is not None and whole else samples, findings, 1.0)
+        inputs = self._numbers(rows)
         ids = _ids(content.get("ids"), len(inputs))
         arranged = arranged_inputs(inputs, wanted, findings)
         shaped = arranged
@@ -127,8 +144,7 @@ class Reader:
             shaped = None if found is None else found[0]
         if shaped is not None and not np.isfinite(shaped).all():
             findings.problem("A number is too large for 32 bits: rescale it.")
-        columns = self.columns if named else ()
-        return Block(None if shaped is None else Samples(shaped, ids, None, columns), findings, 1.0)
+        return Block(None if shaped is None else Samples(shaped, ids, None), findings, 1.0)
 
     def _rows(self, inputs: Any) -> list[Any]:
         if not isinstance(inputs, list) or not inputs:

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pfedgp.processes.output import write_anything
@@ -53,7 +54,10 @@ def is_builtin_data(config: Mapping[str, str]) -> bool:
 
 
 def look(request: dict[str, str]) -> dict[str, Any]:
-    """Answer a request, which is a node config: ``error``, empty where all is well, and ``builtin``."""
+    """Answer a request, which is a node config: ``error``, empty where all is well, and ``builtin``.
+
+    Columns of texts and gaps are no errors here: a federation may have rules for them.
+    """
     from pfedgp_core.data.own.layout import layout_of
     from pfedgp_core.data.own.reader import check_data
     from pfedgp_core.devices import choose_device
@@ -67,7 +71,7 @@ def look(request: dict[str, str]) -> dict[str, Any]:
                 data,
                 label_column=request.get("label-column", "label"),
                 data_root=request.get("data-root", ""),
-                layout=layout_of(request),
+                layout=replace(layout_of(request), rules=None),
             )
             if not report.trainable:
                 more = f"See all problems with: pfedgp check-data {data}"

@@ -104,7 +104,8 @@ def one_line(error: BaseException) -> str:
     if isinstance(error, UnreadableFileError):
         return error.reason
     if isinstance(error, UnicodeDecodeError):
-        return f"it is not UTF-8 text, byte {error.start}"
+        name = "UTF-8" if error.encoding.startswith("utf-8") else error.encoding
+        return f"it is not {name} text, byte {error.start}"
     if isinstance(error, MemoryError):
         return "it does not fit into memory"
     if isinstance(error, RecursionError):

@@ -26,6 +26,8 @@ def check_parts(about: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> 
         _texts(about.get(key, []), key)
     if text(about.get("value_range", "")) not in ("", *RANGES):
         raise MalformedError("its range of values is unknown")
+    for value in about.get("table", {}).values():
+        text(value)
     for size in about["input_shape"]:
         count(size)
     if not isinstance(about["settings"], dict):

@@ -11,7 +11,7 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +20,15 @@ import torch
 from safetensors.numpy import save as to_safetensors
 
 from pfedgp_core.checks import MALFORMED
+from pfedgp_core.data.tables.choice import AS_NAMED, TableChoice
 from pfedgp_core.errors import (
     ArtefactError,
     ConfigError,
-    DamagedStateError,
     DataError,
-    MissingFileError,
     PFedGPError,
-    UnreadableFileError,
 )
 from pfedgp_core.files.folder import recover_folder, write_folder
-from pfedgp_core.files.json_file import parse_object
-from pfedgp_core.files.regular import MalformedError, one_line, read_regular
+from pfedgp_core.files.regular import one_line
 from pfedgp_core.files.state import kept
 from pfedgp_core.files.tensors import parse_tensors
 from pfedgp_core.kernels.make import make_kernel
@@ -39,6 +36,16 @@ from pfedgp_core.names import folded
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.site.description import check_parts
 from pfedgp_core.site.samples import SiteSamples
+from pfedgp_core.site.site_files import (
+    DESCRIPTION,
+    FORMAT,
+    SCHEMA,
+    TENSORS,
+    checksum,
+    damaged,
+    read_description,
+    read_part,
+)
 from pfedgp_core.site.trained_model import TrainedModel
 from pfedgp_core.tree.classifier import PersonalClassifier
 from pfedgp_core.tree.splits import Node, Tree
@@ -46,10 +53,6 @@ from pfedgp_core.tree.uncertainty import Prediction
 
 __all__ = ["ROWS", "SCHEMA", "SavedSite", "is_site"]
 
-SCHEMA = 1
-FORMAT = "pfedgp-site"
-TENSORS, DESCRIPTION = "site.safetensors", "site.json"
-LARGEST = 16 * 1024**3  # bytes of a file
 ROWS = 256  # inputs at a time on their way through the network
 
 
@@ -67,6 +70,8 @@ class SavedSite:
         On features; its labels are the federation's class ids.
     columns : tuple of str
         Names of the features of a table at the site, in the model's order; empty for other data.
+    choice : TableChoice
+        Which columns of the site's tables are features.
 
     Examples
     --------
@@ -79,16 +84,24 @@ class SavedSite:
     samples: SiteSamples
     classifier: PersonalClassifier
     columns: tuple[str, ...] = ()
+    choice: TableChoice = AS_NAMED
 
     @classmethod
-    def fit(cls, name: str, model: TrainedModel, samples: SiteSamples, columns: tuple[str, ...] = ()) -> "SavedSite":
+    def fit(
+        cls,
+        name: str,
+        model: TrainedModel,
+        samples: SiteSamples,
+        columns: tuple[str, ...] = (),
+        choice: TableChoice = AS_NAMED,
+    ) -> "SavedSite":
         """Build the tree and draw omega at every node; decided by model, samples and the run's seed alone."""
         state, settings = model.state, model.settings
         model.require_room(len(samples), len(samples.counts(model.class_names)))
         stream = Stream(settings.seed, "site")
         classifier = PersonalClassifier(settings, stream, state.inducing, state.kernel(settings))
         classifier.fit(torch.from_numpy(samples.features), torch.from_numpy(samples.labels))
-        return cls(name, model, samples, classifier, columns)
+        return cls(name, model, samples, classifier, columns, replace(choice, encoding="", strict=False))
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -154,7 +167,7 @@ class SavedSite:
             tensors |= {f"omega.{i}": omega.numpy(), f"weights.{i}": weights.numpy()}
         content = to_safetensors({key: np.ascontiguousarray(tensor) for key, tensor in tensors.items()})
         description = self._describe() | {"tensors_sha256": hashlib.sha256(content).hexdigest()}
-        description["checksum"] = _checksum(description)
+        description["checksum"] = checksum(description)
         text = json.dumps(description, indent=2, ensure_ascii=False) + "\n"
         write_folder(Path(path), {TENSORS: content, DESCRIPTION: text.encode()}, replace)
 
@@ -171,17 +184,17 @@ class SavedSite:
         """
         path = Path(path).expanduser()
         recover_folder(path)
-        content = _read(path, DESCRIPTION)
-        description = _description(path, content)
-        content = _read(path, TENSORS)
+        content = read_part(path, DESCRIPTION)
+        description = read_description(path, content)
+        content = read_part(path, TENSORS)
         if hashlib.sha256(content).hexdigest() != description.get("tensors_sha256"):
-            raise _damaged(path, f"{TENSORS} is not the file that {DESCRIPTION} was written with")
+            raise damaged(path, f"{TENSORS} is not the file that {DESCRIPTION} was written with")
         try:
             return cls._from_parts(description, parse_tensors(content), allowed)
         except ConfigError:
             raise  # it names a setting or network that this installation does not know
         except (PFedGPError, RuntimeError, *MALFORMED) as error:
-            raise _damaged(path, one_line(error)) from error
+            raise damaged(path, one_line(error)) from error
 
     def _describe(self) -> dict[str, Any]:
         model, classifier = self.model, self.classifier
@@ -195,6 +208,7 @@ class SavedSite:
             "columns": list(self.columns),
             "model_columns": list(model.columns),
             "value_range": model.value_range,
+            "table": self.choice.to_config(),
             "samples": len(self.samples),
             "counts": self.samples.counts(model.class_names),
             "model_sha256": model.sha256,
@@ -235,7 +249,8 @@ class SavedSite:
             tree,
             *([torch.from_numpy(tensors[f"{key}.{i}"]) for i in range(len(nodes))] for key in ("omega", "weights")),
         )
-        return cls(about["name"], model, samples, classifier, tuple(about["columns"]))
+        choice = replace(TableChoice.of(about.get("table", {})), strict=False)  # former versions have none
+        return cls(about["name"], model, samples, classifier, tuple(about["columns"]), choice)
 
 
 def is_site(path: Path) -> bool:
@@ -243,45 +258,3 @@ def is_site(path: Path) -> bool:
     recover_folder(path)
     with kept(path):
         return (path / DESCRIPTION).is_file() and (path / TENSORS).is_file()
-
-
-def _read(path: Path, name: str) -> bytes:
-    try:
-        return read_regular(path / name, LARGEST)
-    except MissingFileError as error:
-        if not path.is_dir():
-            raise ArtefactError(f"There is no site at {path}: make one with pfedgp onboard.") from error
-        raise ArtefactError(f"{path} is no complete site, {name} is missing: make one with pfedgp onboard.") from error
-    except UnreadableFileError as error:
-        raise DamagedStateError(
-            f"Cannot read {path / name} ({error.reason}): check the path and its rights, or restore it from a copy."
-        ) from error
-
-
-def _description(path: Path, content: bytes) -> dict[str, Any]:
-    try:
-        about = parse_object(content)
-    except MalformedError as error:
-        raise _damaged(path, f"{DESCRIPTION}: {error}") from error
-    if about.get("format") != FORMAT:
-        raise ArtefactError(f"{path} was not written by pfedgp onboard: give the folder of a site.")
-    schema = about.get("schema_version")
-    if isinstance(schema, int) and schema > SCHEMA:
-        raise ArtefactError(
-            f"The site {path} has schema version {schema}, and this version of pFedGP reads up to {SCHEMA}: update "
-            "pFedGP."
-        )
-    if about.pop("checksum", None) != _checksum(about) or schema != SCHEMA:
-        raise _damaged(path, f"{DESCRIPTION} was changed after it was written")
-    return about
-
-
-def _checksum(description: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
-
-
-def _damaged(path: Path, reason: str) -> DamagedStateError:
-    return DamagedStateError(
-        f"The site {path} is damaged ({reason}): restore it from a copy, or make it again with pfedgp onboard into "
-        "another folder."
-    )

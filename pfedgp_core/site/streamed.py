@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from pfedgp_core.data.own.samples import Samples
@@ -30,7 +31,9 @@ class Predicted:
     prediction: Prediction
 
 
-def predictions(site: SavedSite, blocks: Iterable[Samples], temperature: float | None = None) -> Iterator[Predicted]:
+def predictions(
+    site: SavedSite, blocks: Iterable[Samples], temperature: float | None = None, weights: np.ndarray | None = None
+) -> Iterator[Predicted]:
     """Predict samples that come in blocks of any size, with the bits of `SavedSite.predict` on all of them at once.
 
     The last bits of a matrix product depend on the number of its rows, so network and classifier get as many of them as
@@ -43,23 +46,28 @@ def predictions(site: SavedSite, blocks: Iterable[Samples], temperature: float |
         Of the model's shape.
     temperature : float, optional
         Of the probabilities; default: that of the model.
+    weights : numpy.ndarray [k], optional
+        Factors of the probabilities, see `pfedgp_core.site.prior`.
     """
     waiting: list[tuple[Samples, torch.Tensor]] = []
     for group in _regrouped(blocks, ROWS):
         waiting.append((group, site.model.features(group.inputs)))
         if sum(len(group) for group, _ in waiting) >= TEST_ROWS:
-            yield _predicted(site, waiting, temperature)
+            yield _predicted(site, waiting, temperature, weights)
             waiting = []
     if waiting:
-        yield _predicted(site, waiting, temperature)
+        yield _predicted(site, waiting, temperature, weights)
 
 
-def _predicted(site: SavedSite, groups: list[tuple[Samples, torch.Tensor]], temperature: float | None) -> Predicted:
+def _predicted(
+    site: SavedSite, groups: list[tuple[Samples, torch.Tensor]], temperature: float | None, weights: np.ndarray | None
+) -> Predicted:
     parts = [group.labels for group, _ in groups]
     labels = None if None in parts else tuple(label for part in parts for label in part or ())
     ids = tuple(one for group, _ in groups for one in group.ids)
     features = torch.cat([features for _, features in groups])
-    return Predicted(ids, labels, site.predict_features(features, temperature))
+    found = site.predict_features(features, temperature)
+    return Predicted(ids, labels, found if weights is None else found.reweighted(weights))
 
 
 def _regrouped(blocks: Iterable[Samples], rows: int) -> Iterator[Samples]:

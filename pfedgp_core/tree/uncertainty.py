@@ -74,6 +74,16 @@ class Prediction:
             return self
         return replace(self, probabilities=temperature_scale(self.probabilities, temperature))
 
+    def reweighted(self, weights: np.ndarray) -> "Prediction":
+        """The same with probabilities times the weights [k], and the most probable class by these.
+
+        The uncertainty stays that of the posterior.
+        """
+        products = self.probabilities * weights
+        sums = products.sum(axis=1, keepdims=True)
+        corrected = np.divide(products, sums, out=self.probabilities.copy(), where=sums > 0)
+        return replace(self, probabilities=corrected, predicted=corrected.argmax(axis=1))
+
 
 def binary_entropy(log_left: Tensor, log_right: Tensor) -> Tensor:
     """h of a decision with log-probabilities that are normalised, in nats; -inf counts as probability 0."""

@@ -94,7 +94,8 @@ def site(folder: Path) -> tuple[bytes, bytes]:
     """Description and tensors of a saved site."""
     from pfedgp_core.data.samples import Split
     from pfedgp_core.site.samples import SiteSamples
-    from pfedgp_core.site.saved import DESCRIPTION, TENSORS, SavedSite
+    from pfedgp_core.site.saved import SavedSite
+    from pfedgp_core.site.site_files import DESCRIPTION, TENSORS
 
     labels = np.arange(12, dtype=np.int64) % 2
     inputs = np.random.default_rng(0).normal(size=(12, 5)).astype(np.float32)

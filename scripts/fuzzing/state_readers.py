@@ -84,7 +84,8 @@ def _model_json(folder: Path) -> Trial:
 
 def _site(folder: Path) -> Trial:
     """The description, sealed again where it is JSON."""
-    from pfedgp_core.site.saved import DESCRIPTION, SavedSite, _checksum
+    from pfedgp_core.site.saved import SavedSite
+    from pfedgp_core.site.site_files import DESCRIPTION, checksum
 
     description, _ = seeds.site(folder)
 
@@ -92,7 +93,7 @@ def _site(folder: Path) -> Trial:
         try:
             about = json.loads(content)
             about.pop("checksum", None)
-            content = json.dumps(about | {"checksum": _checksum(about)}).encode()
+            content = json.dumps(about | {"checksum": checksum(about)}).encode()
         except (ValueError, TypeError, AttributeError, RecursionError):
             pass
         (folder / DESCRIPTION).write_bytes(content)
@@ -103,7 +104,8 @@ def _site(folder: Path) -> Trial:
 
 def _site_tensors(folder: Path) -> Trial:
     """The tensors, sealed again."""
-    from pfedgp_core.site.saved import DESCRIPTION, TENSORS, SavedSite, _checksum
+    from pfedgp_core.site.saved import SavedSite
+    from pfedgp_core.site.site_files import DESCRIPTION, TENSORS, checksum
 
     description, tensors = seeds.site(folder)
     about = json.loads(description)
@@ -112,7 +114,7 @@ def _site_tensors(folder: Path) -> Trial:
     def read(content: bytes) -> object:
         (folder / TENSORS).write_bytes(content)
         sealed = about | {"tensors_sha256": hashlib.sha256(content).hexdigest()}
-        (folder / DESCRIPTION).write_text(json.dumps(sealed | {"checksum": _checksum(sealed)}))
+        (folder / DESCRIPTION).write_text(json.dumps(sealed | {"checksum": checksum(sealed)}))
         return SavedSite.load(folder)
 
     return Trial([tensors], (changed_bytes, mutations.changed_tensors), read)

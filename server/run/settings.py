@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from pfedgp_core.column_rules import rules_text
 from pfedgp_core.config import Settings
 from pfedgp_core.config_text import describe
 from pfedgp_core.errors import ConfigError, UnreadableFileError
@@ -48,15 +49,15 @@ def dump_settings(settings: Settings, table: str = "") -> str:
 
 
 def read_settings_file(path: Path) -> dict[str, Any]:
-    """Read a TOML file of settings into flat keys (``gp.kernel``), unchecked.
+    """Read a TOML file of settings into flat keys (``gp.kernel``), unchecked but for the rules of ``[data.columns]``.
 
     Raises
     ------
     ConfigError
-        The file cannot be read or is not TOML.
+        The file cannot be read or is not TOML, or its rules are none.
     """
     try:
-        return _flatten(read_toml(path))
+        return _flatten(_with_rules(path, read_toml(path)))
     except UnreadableFileError as error:
         raise ConfigError(
             f"Cannot read the settings file {path} ({error.reason}): give an existing TOML file."
@@ -77,6 +78,17 @@ def toml_value(value: float | str | bool) -> str:
         # A JSON string is a TOML string, but for DEL, which only TOML wants escaped.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return repr(value)
+
+
+def _with_rules(path: Path, table: dict[str, Any]) -> dict[str, Any]:
+    """The tables ``[data.columns.NAME]`` as the setting that holds them."""
+    about = table.get("data")
+    if not isinstance(about, dict) or not isinstance(about.get("columns"), dict):
+        return table
+    if "column-rules" in table:
+        raise ConfigError(f"{path} has rules in data.columns and in column-rules: leave out one of them.")
+    rest = {key: value for key, value in about.items() if key != "columns"}
+    return {**table, "data": rest, "column-rules": rules_text(about["columns"])}
 
 
 def _flatten(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -12,7 +12,8 @@ from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.site import saved as saved_site
-from pfedgp_core.site.saved import TENSORS, SavedSite
+from pfedgp_core.site.saved import SavedSite
+from pfedgp_core.site.site_files import TENSORS
 from pfedgp_core.site.trained_model import TrainedModel
 
 CLASSES = ("ant", "bee", "cat")

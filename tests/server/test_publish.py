@@ -13,7 +13,8 @@ from flwr.app import ConfigRecord, Context, Message, RecordDict
 from client.client_app import app as client_app
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError, RunFailedError
-from pfedgp_core.site.saved import TENSORS, SavedSite
+from pfedgp_core.site.saved import SavedSite
+from pfedgp_core.site.site_files import TENSORS
 from pfedgp_core.site.trained_model import TrainedModel
 from pfedgp_core.wire.names import CONFIG, MODEL, MODEL_HASH, ONBOARD, ONBOARDED
 from pfedgp_core.wire.publication import OnboardReply, publication, published_model

@@ -10,13 +10,15 @@ from pfedgp_core.data.column_names import COLUMN_NAME_LIMIT, HASHED, is_hashed, 
 from pfedgp_core.data.own.groups import shared_groups_text
 from pfedgp_core.data.own.samples import Findings, Samples
 from pfedgp_core.data.spec import CLASS_NAME_LIMIT, CLASSES_OF_A_SITE, LARGEST_INPUT, normal_class, spellings
+from pfedgp_core.data.tables.facts import ColumnFacts, facts_lines
 from pfedgp_core.data.value_range import range_text
 from pfedgp_core.names import escaped, name_fault
-from pfedgp_core.words import counted, few, shape_text
+from pfedgp_core.words import counted, cut, few, shape_text
 
 __all__ = ["DataReport", "SplitReport", "note_repeated", "report_on", "unusable"]
 
-_INDEX = ("Unnamed:", "__index_level_")  # names that pandas gives to columns of indices
+NOTES = 20  # on columns
+UNEQUAL = 10  # times as many samples as of the smallest class
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,10 @@ class SplitReport:
         Of images, see `pfedgp_core.data.value_range`; empty for vectors.
     problems, remarks : tuple of str
         Sentences; problems keep the data from being used.
+    columns : tuple of ColumnFacts
+        Of a table.
+    rules : str
+        A draft of rules for its columns, as TOML.
     """
 
     split: str
@@ -49,6 +55,8 @@ class SplitReport:
     value_range: str
     problems: tuple[str, ...]
     remarks: tuple[str, ...]
+    columns: tuple[ColumnFacts, ...] = ()
+    rules: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,6 +92,7 @@ class DataReport:
             counts = [(_shown(label), count) for label, count in part.counts.items()]
             width = max((len(label) for label, _ in counts), default=0)
             lines += [f"  {label:<{width}}  {count}" for label, count in counts]
+            lines += [f"  {line}" for line in facts_lines(part.columns)] if part.columns else []
             lines += [f"  problem: {problem}" for problem in part.problems]
             lines += [f"  note: {remark}" for remark in part.remarks]
         lines.append("\nThese data can be used." if self.trainable else "\nThese data cannot be used as they are.")
@@ -107,11 +116,10 @@ def report_on(split: str, samples: Samples | None, findings: Findings, regressio
             "The values have no names of columns, so they are taken by position: all sites must have the same features "
             "in the same order. A table in CSV or Parquet has names."
         )
-    columns = () if samples is None else samples.columns
-    if index := [repr(name) for name in columns if name.startswith(_INDEX)]:
-        remarks.append(
-            f"Looks like an index of rows, as pandas writes it, and would be a feature: {few(index)}; remove it."
-        )
+    notes = [(fact, note) for fact in findings.columns if fact.feature for note in fact.notes]
+    remarks += [f"The column {cut(fact.name, 60)!r} {note}" for fact, note in notes[:NOTES]]
+    if len(notes) > NOTES:
+        remarks.append(f"{len(notes) - NOTES} more notes on columns.")
     written = Counter(counted_as[normal_class(label)] for label in set(labels))
     if twins := [_shown(name) for name in ordered if written[name] > 1]:
         remarks.append(f"Written in several ways that look alike, and counted as one class each: {few(twins)}.")
@@ -120,6 +128,7 @@ def report_on(split: str, samples: Samples | None, findings: Findings, regressio
             f"{len(ordered):,} classes: a run takes more than {CLASSES_OF_A_SITE:,} from one site only if its setting "
             "class-names has them; are the labels numbers, as in task = 'regression'?"
         )
+    usable = 0 if samples is None else len(samples)
     if split in ("", "train") and samples is not None:
         single = [_shown(name) for name, count in ordered.items() if count == 1]
         if single:
@@ -129,10 +138,17 @@ def report_on(split: str, samples: Samples | None, findings: Findings, regressio
                 f"There is only the class {next(iter(ordered))!r}: a site with these data can take part in a run, but "
                 "trains nothing in it, and its classifier always answers that class."
             )
+        if len(ordered) > 1 and (rare := min(ordered.values())) * UNEQUAL <= (most := max(ordered.values())):
+            least = [_shown(name) for name, count in ordered.items() if count == rare]
+            remarks.append(
+                f"Classes of very different size: {few(least)} with {rare} of {counted(usable, 'sample')}, the largest "
+                f"with {most}. A rare class is seldom answered: look at what is found of it, not at the accuracy, and "
+                "see pfedgp predict --prior."
+            )
     shape = None if samples is None else samples.inputs.shape[1:]
-    usable = 0 if samples is None else len(samples)
     values = "" if samples is None else samples.value_range
-    return SplitReport(split, findings.kind, usable, ordered, shape, values, tuple(problems), tuple(remarks))
+    told = tuple(problems), tuple(remarks), findings.columns, findings.rules
+    return SplitReport(split, findings.kind, usable, ordered, shape, values, *told)
 
 
 def unusable(samples: Samples, regression: bool = False) -> list[str]:

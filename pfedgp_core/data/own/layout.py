@@ -8,6 +8,8 @@ node config        meaning
 ``value-range``    the range of images' values: ``0..255``, ``0..1``, ``0..65535`` or ``open``
 ``group-column``   what names the group of each sample, such as a patient
 ``window``         centre and width, as ``40,400``, through which DICOM and NIfTI are seen
+``columns``        columns of a table that are features, ``drop`` those that are none, ``id-column`` the one that names
+                   the samples, ``encoding`` of a CSV file
 =================  ====================================================================================================
 """
 
@@ -17,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pfedgp_core.data.own.wanted_columns import WantedColumns
+from pfedgp_core.data.tables.choice import AS_NAMED, TableChoice
 from pfedgp_core.data.value_range import RANGES
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.words import cut
@@ -52,6 +55,11 @@ class Layout:
         Centre and width of the values of DICOM and NIfTI that become 0 to 1, as ``40,400``; empty: all values.
     model_range : str
         The range that the model takes; images of another one are refused.
+    choice : TableChoice
+        Which columns of a table are features.
+    rules : str, optional
+        By which they become inputs: the setting ``column-rules``. None where a run will bring it: what needs a rule is
+        noted then, and no problem.
     """
 
     columns: WantedColumns | None = None
@@ -61,6 +69,8 @@ class Layout:
     group_column: str = ""
     window: str = ""
     model_range: str = ""
+    choice: TableChoice = AS_NAMED
+    rules: str | None = ""
 
     @property
     def window_ends(self) -> tuple[float, float]:
@@ -78,7 +88,8 @@ class Layout:
 
     def to_config(self) -> dict[str, str]:
         """What was said of it, as a node config has it."""
-        return {key: value for key in KEYS if (value := str(getattr(self, key.replace("-", "_"))))}
+        said = {key: value for key in KEYS if (value := str(getattr(self, key.replace("-", "_"))))}
+        return said | self.choice.to_config()
 
 
 AS_TOLD = Layout()
@@ -90,13 +101,14 @@ def layout_of(config: Mapping[str, Any]) -> Layout:
     Raises
     ------
     ConfigError
-        A key has a value that is none of its choices.
+        A key has a value that is none of its choices, or the choice of columns contradicts itself.
     """
     given: dict[str, Any] = {key: str(config.get(key) or "").strip() for key in KEYS}
     for key, choices in CHOICES.items():
         if given[key] and given[key] not in choices:
             raise ConfigError(f"{key} = {cut(given[key], 40)!r} is not known: give {', '.join(choices)}.")
-    layout = Layout(**{key.replace("-", "_"): value for key, value in given.items()})
+    said = {key.replace("-", "_"): value for key, value in given.items()}
+    layout = Layout(**said, choice=TableChoice.of(config))
     if layout.window:
         _ = layout.window_ends  # refuses what is no window
     return layout

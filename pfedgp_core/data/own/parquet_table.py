@@ -1,7 +1,6 @@
 """Tables in Parquet, where the package pyarrow is installed."""
 
 import importlib
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import numpy as np
 
 from pfedgp_core.data.own.samples import Block, Findings, Samples, Wanted, label_texts
 from pfedgp_core.data.own.table_columns import split_columns, usable_rows
+from pfedgp_core.data.tables.raw import raw_table
 from pfedgp_core.errors import DataError, UnreadableFileError
 from pfedgp_core.files.memory import require_free
 from pfedgp_core.files.regular import MalformedError, decoding, open_regular
@@ -44,21 +44,14 @@ def parquet_blocks(path: Path, wanted: Wanted, rows: int) -> Iterator[Block]:
 
 
 def _samples(path: Path, table: dict[str, list[Any]], first: int, wanted: Wanted, findings: Findings) -> Samples | None:
-    features, label = split_columns(path, list(table), wanted, findings)
-    if not features:
+    roles = split_columns(path, list(table), wanted, findings)
+    if not roles.features:
         return None
-    labels = None if label is None else label_texts(np.asarray(table[label], dtype=object))
-    matrix = np.empty((len(next(iter(table.values()))), len(features)), dtype=np.float64)
-    for i, name in enumerate(features):
-        try:
-            matrix[:, i] = np.array([math.nan if v is None else v for v in table[name]], dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            findings.problem(
-                f"The column {cut(name, 60)!r} holds something else than numbers: leave it out, or code it as numbers."
-            )
-            return None
-    ids = [str(first + i + 1) for i in range(len(matrix))]
-    return usable_rows(matrix, labels, features, ids, wanted, findings)
+    rows = len(next(iter(table.values())))
+    labels = None if roles.label is None else label_texts(np.asarray(table[roles.label], dtype=object))
+    names = None if roles.id_column is None else label_texts(np.asarray(table[roles.id_column], dtype=object))
+    raw = raw_table({name: table[name] for name in roles.read}, [str(first + i + 1) for i in range(rows)])
+    return usable_rows(raw, labels, names, roles, wanted, findings)
 
 
 def _read(path: Path, rows: int | None) -> Iterator[tuple[dict[str, list[Any]], int, float]]:

@@ -175,7 +175,8 @@ def check_data(
     else:
         path = Path(path).expanduser()
         for split, part in (split_paths(path) or {"": path}).items():
-            found[split] = _looked_at(part, Wanted(input_shape, resize, label_column, layout=layout))
+            wanted = Wanted(input_shape, resize, label_column, layout=layout, describe=True)
+            found[split] = _looked_at(part, wanted)
     for samples, findings in found.values():
         if samples is not None:
             _compare(samples, findings, class_names, input_shape, regression)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pfedgp_core.data.own.layout import AS_TOLD, Layout
+from pfedgp_core.data.tables.facts import ColumnFacts
 from pfedgp_core.data.value_range import joined_inputs
 from pfedgp_core.memory import MemoryLimit, inputs_need, require_memory
 
@@ -40,6 +41,8 @@ class Wanted:
         is no room for what is to be made of them.
     layout : Layout
         How the values of a sample stand.
+    describe : bool
+        Whether the findings get what each column of a table holds.
     """
 
     input_shape: tuple[int, ...] | None = None
@@ -50,6 +53,7 @@ class Wanted:
     digests: bool = True
     room: Callable[[int, int], None] | None = None
     layout: Layout = AS_TOLD
+    describe: bool = False
 
     def require_room(self, samples: int, classes: int) -> None:
         """Make sure that so many samples, resized to the wanted shape, keep to the limits; raises MemoryLimitError."""
@@ -139,11 +143,17 @@ class Findings:
         Sentences; with any of them the data are refused.
     remarks : list of str
         Sentences about what is unusual and works.
+    columns : tuple of ColumnFacts
+        What each column of a table holds, where that was asked for.
+    rules : str
+        A draft of rules for these columns, as TOML.
     """
 
     kind: str = ""
     problems: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    columns: tuple[ColumnFacts, ...] = ()
+    rules: str = ""
 
     def problem(self, sentence: str) -> None:
         """Note what makes the data unusable."""

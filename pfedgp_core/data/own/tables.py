@@ -1,40 +1,36 @@
 """Tables in CSV with a row per sample.
 
-All columns but that of the labels are features, in the order of the file. A row that cannot be used is left out and
-noted.
+All columns but those of labels and names are features, in the order of the file. A row that cannot be used is left out
+and noted.
 """
 
-import csv
 import io
 import itertools
-import math
-from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-import numpy as np
-
 from pfedgp_core.data.own.samples import Block, Findings, Samples, Wanted
-from pfedgp_core.data.own.table_columns import split_columns, usable_rows
+from pfedgp_core.data.own.table_columns import Roles, split_columns, usable_rows
+from pfedgp_core.data.tables.cells import cell_value, number_text
+from pfedgp_core.data.tables.dialect import Dialect, find_dialect
+from pfedgp_core.data.tables.raw import Collector
+from pfedgp_core.data.tables.text import WINDOWS, text_encoding
 from pfedgp_core.errors import DataError, UnreadableFileError
 from pfedgp_core.files.memory import require_free
 from pfedgp_core.files.regular import MalformedError, decoding, open_regular
-from pfedgp_core.words import counted, cut, few
+from pfedgp_core.words import counted, few
 
 __all__ = ["csv_blocks", "load_csv"]
 
-_SEPARATORS = ",;\t"
-_MISSING = ("", "na", "n/a", "nan", "null", "none")
-LONGEST_LINE = 16 * 1024 * 1024  # characters of the line of column names
 COPIES = 8  # bytes of memory that a value takes once more when all rows were read
 _LOOK_AFTER = 4096  # rows, whether there is memory for more
 
 
 def load_csv(path: Path, wanted: Wanted, findings: Findings) -> Samples | None:
-    """Read a CSV file in UTF-8 with one line of column names; separated by commas, semicolons or tabs.
+    """Read a CSV file with one line of column names, in any dialect that `find_dialect` knows.
 
     Returns
     -------
@@ -47,7 +43,7 @@ def load_csv(path: Path, wanted: Wanted, findings: Findings) -> Samples | None:
         The file cannot be read as a table at all.
     """
     findings.kind = "CSV table"
-    with _as_csv(path), open_regular(path) as raw, _opened(path, raw) as file:
+    with _as_csv(path), open_regular(path) as raw, _opened(path, raw, wanted, findings) as file:
         return _Table.begin(path, file, wanted, findings).read(None, findings)
 
 
@@ -71,7 +67,7 @@ def csv_blocks(path: Path, opened: BinaryIO, wanted: Wanted, rows: int) -> Itera
     findings = Findings("CSV table")
     whole = max(opened.seek(0, io.SEEK_END), 1)
     opened.seek(0)
-    with _as_csv(path), _opened(path, opened) as file:
+    with _as_csv(path), _opened(path, opened, wanted, findings) as file:
         table = _Table.begin(path, file, wanted, findings)
         while True:
             samples = table.read(rows, findings)
@@ -86,9 +82,9 @@ class _Table:
     """A table that is being read."""
 
     rows: Iterator[tuple[int, list[str]]]
+    dialect: Dialect
     columns: list[str]
-    features: list[str]
-    label: str | None
+    roles: Roles
     wanted: Wanted
     ahead: tuple[int, list[str]] | None = None  # a row that shows that there are more
 
@@ -98,54 +94,84 @@ class _Table:
 
     @classmethod
     def begin(cls, path: Path, file: io.TextIOWrapper, wanted: Wanted, findings: Findings) -> "_Table":
-        first = file.readline(LONGEST_LINE)
-        if len(first) == LONGEST_LINE:
-            raise MalformedError("its first line has no end")
+        dialect = find_dialect(file)
         file.seek(0)
-        rows = csv.reader(file, delimiter=max(_SEPARATORS, key=first.count))
-        columns = [name.strip() for name in next(rows, [])]
-        features, label = split_columns(path, columns, wanted, findings)
-        return cls(enumerate((row for row in rows if row), start=1), columns, features, label, wanted)
+        rows = dialect.rows(file)
+        columns = [name.strip().lstrip("\ufeff") for name in next(rows, [])]
+        while columns and not columns[-1]:
+            columns.pop()  # of a mark at the end of each line
+        _require_names(columns, dialect)
+        if dialect.comments:
+            findings.remark(f"{counted(dialect.comments, 'line')} before the names of the columns: comments.")
+        if dialect.decimal == ",":
+            findings.remark("The numbers have decimal commas, and were read so.")
+        roles = split_columns(path, columns, wanted, findings)
+        filled = (row for row in rows if any(cell.strip() for cell in row))
+        return cls(enumerate(filled, start=1), dialect, columns, roles, wanted)
 
     def read(self, most: int | None, findings: Findings) -> Samples | None:
         """The next rows, all where `most` is None; of a whole table, having none is a problem."""
-        position = None if self.label is None else self.columns.index(self.label)
-        numbers = array("d")  # a list of rows takes four times as much
-        labels, ids, ragged, texts = [], [], [], []
+        places = [self.columns.index(name) for name in self.roles.read]
+        label, one = (
+            None if name is None else self.columns.index(name) for name in (self.roles.label, self.roles.id_column)
+        )
+        collector, width = Collector(self.roles.read, self.dialect.decimal), len(self.columns)
+        labels: list[str] = []
+        names: list[str] = []
+        ragged, longer = [], 0
         behind = [] if self.ahead is None else [self.ahead]
         for number, row in itertools.islice(itertools.chain(behind, self.rows), most):
-            if len(row) != len(self.columns):
+            if len(row) != width and (len(row) < width or any(cell.strip() for cell in row[width:])):
                 ragged.append(f"row {number} has {len(row)}")
+                longer += len(row) > width
                 continue
-            given = "" if position is None else row.pop(position).strip()
-            try:
-                values = [math.nan if cell.strip().lower() in _MISSING else float(cell) for cell in row]
-            except ValueError:
-                wrong = next(i for i, cell in enumerate(row) if not _is_number(cell))
-                texts.append(f"{cut(row[wrong], 60)!r} in row {number}, column {cut(self.features[wrong], 60)!r}")
-                continue
-            numbers.extend(values)
-            labels.append("" if given.lower() in ("nan", "null") else given)
-            ids.append(str(number))
-            if len(ids) % _LOOK_AFTER == 0:
-                require_free(len(numbers) * COPIES)
+            collector.add(str(number), [row[place] for place in places])
+            labels.append("" if label is None else self._label(row[label]))
+            names.append("" if one is None else row[one].strip())
+            if len(labels) % _LOOK_AFTER == 0:
+                require_free(collector.taken * COPIES)
         self.ahead = next(self.rows, None)
         if ragged:
-            findings.problem(f"The header names {len(self.columns)} columns, but {few(ragged)}: save the table again.")
-        if texts:
-            findings.problem(
-                f"Something else than numbers in {counted(len(texts), 'row')} ({few(texts)}): write numbers with a "
-                "decimal point, and leave out columns of text."
+            mark = (
+                "; numbers with decimal commas need semicolons between columns"
+                if self.dialect.separator == "," and longer == len(ragged) and not labels
+                else ""
             )
-        matrix = np.array(numbers, dtype=np.float64).reshape(len(ids), len(self.features))
-        known = None if self.label is None else tuple(labels)
-        return usable_rows(matrix, known, self.features, ids, self.wanted, findings)
+            findings.problem(f"The header names {width} columns, but {few(ragged)}: save the table again{mark}.")
+        known = None if label is None else labels
+        return usable_rows(collector.table(), known, None if one is None else names, self.roles, self.wanted, findings)
+
+    def _label(self, cell: str) -> str:
+        """A label as text: a number with a decimal point."""
+        cell = cell.strip()
+        if self.dialect.decimal == "," and isinstance(cell_value(cell, ","), float):
+            cell = number_text(cell, ",")
+        return "" if cell.lower() in ("nan", "null") else cell
+
+
+def _require_names(columns: list[str], dialect: Dialect) -> None:
+    """Raise MalformedError where the line of names is one of numbers."""
+    cells = [cell_value(name, dialect.decimal) for name in columns if name]
+    numbers = [cell for cell in cells if isinstance(cell, float)]
+    fractions = [number for number in numbers if number % 1 != 0]
+    if 2 * len(fractions) < len(cells) and (not numbers or len(numbers) < len(cells)):
+        return
+    if numbers in ([*range(len(cells))], [*range(1, len(cells) + 1)]):
+        return  # as pandas names columns without names
+    comment = ", unless a comment before it holds them" if dialect.comments else ""
+    raise MalformedError(f"it has no line of column names{comment}, its first line holds numbers: add one")
 
 
 @contextmanager
-def _opened(path: Path, raw: BinaryIO) -> Iterator[io.TextIOWrapper]:
-    with decoding(path), io.TextIOWrapper(raw, "utf-8-sig", newline="") as file:
-        yield file
+def _opened(path: Path, raw: BinaryIO, wanted: Wanted, findings: Findings) -> Iterator[io.TextIOWrapper]:
+    with decoding(path):
+        encoding = wanted.layout.choice.encoding or text_encoding(raw)
+        if encoding == WINDOWS and not wanted.layout.choice.encoding:
+            findings.remark(
+                "The file is not UTF-8, and was read as Windows-1252, as Excel writes it in Western Europe."
+            )
+        with io.TextIOWrapper(raw, encoding, newline="") as file:
+            yield file
 
 
 @contextmanager
@@ -156,11 +182,3 @@ def _as_csv(path: Path) -> Iterator[None]:
         raise DataError(
             f"{path} cannot be read as CSV ({error.reason}): check its rights, or save it again as 'CSV UTF-8'."
         ) from error
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return cell.strip().lower() in _MISSING
-    return True

@@ -106,7 +106,7 @@ def test_a_split_that_a_former_version_kept_stays(tmp_path: Path) -> None:
 
 
 def test_a_name_that_cannot_be_sent_is_a_problem_of_the_data(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text(",crp,label\n0,1,a\n1,2,b\n")
+    (tmp_path / "t.csv").write_text("crp,,label\n0,1,a\n1,2,b\n")
     report = check_data(tmp_path / "t.csv")
     assert "Not a name of a column: '' (is blank)" in report.problems[0]
 

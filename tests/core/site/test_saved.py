@@ -21,7 +21,8 @@ from pfedgp_core.metrics.temperature import TEMPERATURE_GRID, temperature_scale
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.site.samples import SiteSamples, sample_digests
-from pfedgp_core.site.saved import DESCRIPTION, TENSORS, SavedSite, is_site
+from pfedgp_core.site.saved import SavedSite, is_site
+from pfedgp_core.site.site_files import DESCRIPTION, TENSORS
 from pfedgp_core.site.trained_model import TrainedModel
 from pfedgp_core.tree.classifier import PersonalClassifier
 from pfedgp_core.tree.uncertainty import Prediction

@@ -16,7 +16,8 @@ from pfedgp_core.metrics.calibration import TEMPERATURE_LIMITS, is_temperature
 from pfedgp_core.metrics.likelihood import LIKELIHOOD_GRID
 from pfedgp_core.metrics.temperature import TEMPERATURE_GRID, temperature_scale
 from pfedgp_core.site.own_temperature import own_temperature
-from pfedgp_core.site.saved import DESCRIPTION, SavedSite
+from pfedgp_core.site.saved import SavedSite
+from pfedgp_core.site.site_files import DESCRIPTION
 from pfedgp_core.site.trained_model import TrainedModel
 from server.outputs import Outputs
 from server.run.model_file import load_model, save_model

@@ -115,7 +115,7 @@ BAD: list[tuple[str, bytes, int, str]] = [
     ("text/csv", b"age,weight,=risk\n1,2,\n", 400, "Missing or infinite values"),
     ("text/csv", b"age,weight\n1,2\n", 400, "it lacks the column '=risk'"),
     ("text/csv", b"weight,age,risk\n1,2,3\n", 400, "has the column 'risk' beside the expected ones"),
-    ("text/csv", b"\xff\xfe\n", 400, "not UTF-8"),
+    ("text/csv", b"\xff\xff\n", 400, "not UTF-8"),
     ("application/x-npz", b"PK", 400, "cannot be read as .npz"),
     ("application/x-npz", as_npz(z=X), 400, "none of inputs, images, x, features"),
     ("application/x-npz", as_npz(x=np.zeros((10, 100_000))), 400, "it unpacks to 8.0 MB, more than"),

@@ -86,7 +86,7 @@ BAD: list[tuple[list[Any], str]] = [
     ([[1, 2, 3], named(COLUMNS)[0]], "differ in shape"),
     ([{"age": "1", "weight": 2, "=risk": 3}], "something else than numbers"),
     ([{"age": None, "weight": 2, "=risk": 3}], "something else than numbers"),
-    ([{"age": [1], "weight": 2, "=risk": 3}], "differ in shape"),
+    ([{"age": [1], "weight": 2, "=risk": 3}], "something else than numbers"),
 ]
 
 

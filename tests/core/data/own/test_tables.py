@@ -32,8 +32,8 @@ def test_csv_without_labels_is_for_prediction(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("a,label\n1;5,cat\n", "'1;5' in row 1, column 'a'"),
-        ("a;label\n1,5;cat\n", "decimal point"),
+        ("a,label\n1;5,cat\n", "in the column 'a' ('1;5'; 1 of 1 row, the first is row 1)"),
+        ("a;label\n1,5;cat\n2.5;dog\n", "decimal point"),
         ("a,label\n1,cat\n,dog\n", "1 of 2 rows (the first is row 2, column 'a')"),
         ("a,label\n1e39,cat\n", "Missing or infinite"),
         ("a,label\n1,cat\n2,\n", "No class in 1 of 2 rows (the first is row 2)"),

@@ -1,0 +1,1 @@
+"""Tables as hospitals export them: text and its dialect, cells, columns, and the rules by which they become inputs."""
