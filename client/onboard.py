@@ -96,7 +96,7 @@ class Onboarding:
         if self.out.exists() and not (self.out.is_dir() and not any(self.out.iterdir())):
             raise ArtefactError(f"{self.out} is in use by something else: give --out a folder that does not exist yet.")
         split, columns = self.samples_at(paths, model)
-        site = SavedSite.fit(self._name(), model, SiteSamples.compute(split, model), columns, self.layout.choice)
+        site = SavedSite.fit(self._name(), model, SiteSamples.compute(split, model), columns, self.layout.kept_choice)
         site.save(self.out)
         return Outcome(site, notes=_notes(site, split))
 
@@ -131,7 +131,7 @@ class Onboarding:
         reading = self._as(former)
         split, columns = reading.samples_at(paths, former.model, former.columns)
         samples = former.samples.union(added := SiteSamples.compute(split, former.model))
-        site = SavedSite.fit(self._name(former), former.model, samples, columns, reading.layout.choice)
+        site = SavedSite.fit(self._name(former), former.model, samples, columns, reading.layout.kept_choice)
         site.save(self.out, replace=True)
         return Outcome(site, (f"Added {counted(len(added), 'sample')} to {len(former.samples)}.",), _notes(site, split))
 
@@ -169,7 +169,7 @@ class Onboarding:
         if not changes:
             return Outcome(former, ("Neither the model nor the data changed.",), written=False)
         samples = SiteSamples.compute(split, model)
-        site = SavedSite.fit(self._name(former), model, samples, columns, reading.layout.choice)
+        site = SavedSite.fit(self._name(former), model, samples, columns, reading.layout.kept_choice)
         site.save(self.out, replace=True)
         return Outcome(site, tuple(changes), _notes(site, split))
 

@@ -57,8 +57,8 @@ def add_layout(parser: argparse.ArgumentParser, groups: bool = True) -> None:
             "--group-column",
             default="",
             metavar="NAME",
-            help="what names the patient of each sample, whose samples stay together: an array of an .npz file, or of "
-            "images: folder, or a field of DICOM such as PatientID",
+            help="what names the patient of each sample, whose samples stay together: a column, an array of .npz, of "
+            "images folder, or a field of DICOM such as PatientID",
         )
 
 

@@ -1,6 +1,7 @@
 """``pfedgp client``: one site of a federation, which answers every request of the server."""
 
 import argparse
+import logging
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from pfedgp.options import add_column_key, column_key
 from pfedgp.processes.limits import allow_files
 from pfedgp.processes.proxies import keep_direct
 from pfedgp.site.plan import SitePlan
-from pfedgp.site.preflight import is_builtin_data
+from pfedgp.site.preflight import check_site
 from pfedgp.site.state import SiteState
 from pfedgp.site.supervisor import SiteSupervisor
 from pfedgp.table_options import add_table_options
@@ -73,7 +74,7 @@ def main(args: argparse.Namespace) -> int:
     folder = SiteState(Path(plan.state))
     with as_private(), folder.locked(), folder.logs() as logger:
         logger.info("pfedgp client %s: checking data, device and server ...", plan.name)
-        return SiteSupervisor(_checked(plan), folder, logger).run()
+        return SiteSupervisor(_checked(plan, logger), folder, logger).run()
 
 
 def _plan(args: argparse.Namespace) -> SitePlan:
@@ -165,13 +166,15 @@ def _default_state(name: str) -> Path:
     return Path(base).expanduser() / "pfedgp" / "clients" / name
 
 
-def _checked(plan: SitePlan) -> SitePlan:
-    """The plan of a site whose data and device can be used, with the path of its data absolute."""
+def _checked(plan: SitePlan, logger: logging.Logger) -> SitePlan:
+    """The plan of a site whose data and device can be used, with the path of its data absolute; logs notes on them."""
     config = {key: str(value) for key, value in plan.node_config.items()}
     data, device = config.get("data-path", ""), config["device"]
     if not data and device in ("auto", "cpu"):
         return plan
-    builtin = is_builtin_data(config)
-    if builtin or not data:
+    found = check_site(config)
+    for note in found.notes:
+        logger.info("data: %s", note)
+    if found.builtin or not data:
         return plan
     return replace(plan, node_config={**plan.node_config, "data-path": str(Path(data).expanduser().absolute())})

@@ -6,7 +6,7 @@ from typing import Any
 from pfedgp_core.column_rules import column_rules
 from pfedgp_core.data.column_names import columns_difference
 from pfedgp_core.data.own.samples import Findings, Samples, Wanted
-from pfedgp_core.data.own.table_columns import split_columns, usable_rows
+from pfedgp_core.data.own.table_columns import Marks, split_columns, usable_rows
 from pfedgp_core.data.tables.raw import raw_table
 from pfedgp_core.errors import DataError
 from pfedgp_core.words import cut
@@ -52,4 +52,4 @@ def rows_by_name(what: Path, rows: list[Any], wanted: Wanted, findings: Findings
                 "true and false."
             )
     table = raw_table({name: [row[name] for row in rows] for name in roles.read}, [*map(str, range(1, len(rows) + 1))])
-    return usable_rows(table, None, None, roles, wanted, findings)
+    return usable_rows(table, Marks(), roles, wanted, findings)

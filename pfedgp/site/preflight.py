@@ -8,16 +8,25 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from pfedgp.processes.output import write_anything
 from pfedgp_core.errors import DataError, PFedGPError, RunFailedError
 
-__all__ = ["is_builtin_data", "look", "main"]
+__all__ = ["Look", "check_site", "look", "main"]
+
+NOTES = 10  # that the site's log gets
 
 
-def is_builtin_data(config: Mapping[str, str]) -> bool:
-    """Check that a site can work, and return whether its data are a built-in data set.
+class Look(NamedTuple):
+    """What was seen of a site that can work: whether its data are a built-in data set, and notes on them."""
+
+    builtin: bool
+    notes: tuple[str, ...]
+
+
+def check_site(config: Mapping[str, str]) -> Look:
+    """Check that a site can work.
 
     Parameters
     ----------
@@ -50,11 +59,11 @@ def is_builtin_data(config: Mapping[str, str]) -> bool:
         ) from None
     if answer["error"]:
         raise DataError(answer["error"])
-    return bool(answer["builtin"])
+    return Look(bool(answer["builtin"]), tuple(answer["notes"]))
 
 
 def look(request: dict[str, str]) -> dict[str, Any]:
-    """Answer a request, which is a node config: ``error``, empty where all is well, and ``builtin``.
+    """Answer a request, which is a node config: ``error``, empty where all is well, ``builtin`` and ``notes``.
 
     Columns of texts and gaps are no errors here: a federation may have rules for them.
     """
@@ -64,6 +73,7 @@ def look(request: dict[str, str]) -> dict[str, Any]:
     from pfedgp_core.registry import DATASETS
 
     data = request.get("data-path", "")
+    notes: list[str] = []
     try:
         choose_device(request.get("device", "auto"))
         if data:
@@ -75,10 +85,13 @@ def look(request: dict[str, str]) -> dict[str, Any]:
             )
             if not report.trainable:
                 more = f"See all problems with: pfedgp check-data {data}"
-                return {"error": f"{report.problems[0]} {more}", "builtin": False}
+                return {"error": f"{report.problems[0]} {more}", "builtin": False, "notes": []}
+            notes = list(report.remarks[:NOTES])
+            if len(report.remarks) > NOTES:
+                notes.append(f"{len(report.remarks) - NOTES} more notes: see pfedgp check-data {data}.")
     except PFedGPError as error:
-        return {"error": str(error), "builtin": False}
-    return {"error": "", "builtin": data in DATASETS}
+        return {"error": str(error), "builtin": False, "notes": []}
+    return {"error": "", "builtin": data in DATASETS, "notes": notes}
 
 
 def main(arguments: list[str]) -> int:

@@ -17,7 +17,6 @@ from pfedgp_core.words import shape_text
 __all__ = ["PARQUET", "is_folder", "is_unknown", "nothing_at", "part_of", "read_path", "require_usable", "split_paths"]
 
 PARQUET = (".parquet", ".pq")
-TABLES = (".csv", ".tsv", *PARQUET)
 SPLITS = ("train", "validation", "test")
 _Reader = Callable[[Path, Wanted, Findings], Samples | None]
 _READERS: dict[str, _Reader] = {
@@ -103,11 +102,6 @@ def read_path(path: Path, wanted: Wanted, findings: Findings) -> Samples | None:
     """What is usable at a path, with the problems in the findings; DataError where nothing can be read."""
     if is_folder(path):
         return load_image_folder(path, wanted, findings)
-    if wanted.layout.group_column and path.suffix.lower() in TABLES:
-        raise DataError(
-            f"{path} is a table, and --group-column names an array of an .npz file or the folders of images: leave "
-            "it out."
-        )
     return _READERS[part_in_archive(path)[0].suffix.lower()](path, wanted, findings)
 
 

@@ -15,7 +15,7 @@ node config        meaning
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pfedgp_core.data.own.wanted_columns import WantedColumns
@@ -85,6 +85,12 @@ class Layout:
                 f"{NARROWEST:g}, such as 40,400."
             )
         return centre, width
+
+    @property
+    def kept_choice(self) -> TableChoice:
+        """The choice of columns that a site keeps for new samples, which need no groups."""
+        group = [] if self.choice.keep or not self.group_column else [self.group_column]
+        return replace(self.choice, drop=(*self.choice.drop, *group))
 
     def to_config(self) -> dict[str, str]:
         """What was said of it, as a node config has it."""

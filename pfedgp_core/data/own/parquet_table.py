@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pfedgp_core.data.own.samples import Block, Findings, Samples, Wanted, label_texts
-from pfedgp_core.data.own.table_columns import split_columns, usable_rows
+from pfedgp_core.data.own.table_columns import Marks, split_columns, usable_rows
 from pfedgp_core.data.tables.raw import raw_table
 from pfedgp_core.errors import DataError, UnreadableFileError
 from pfedgp_core.files.memory import require_free
@@ -48,10 +48,13 @@ def _samples(path: Path, table: dict[str, list[Any]], first: int, wanted: Wanted
     if not roles.features:
         return None
     rows = len(next(iter(table.values())))
-    labels = None if roles.label is None else label_texts(np.asarray(table[roles.label], dtype=object))
-    names = None if roles.id_column is None else label_texts(np.asarray(table[roles.id_column], dtype=object))
+    marks = Marks(*(_texts(table, name) for name in (roles.label, roles.id_column, roles.group)))
     raw = raw_table({name: table[name] for name in roles.read}, [str(first + i + 1) for i in range(rows)])
-    return usable_rows(raw, labels, names, roles, wanted, findings)
+    return usable_rows(raw, marks, roles, wanted, findings)
+
+
+def _texts(table: dict[str, list[Any]], name: str | None) -> tuple[str, ...] | None:
+    return None if name is None else label_texts(np.asarray(table[name], dtype=object))
 
 
 def _read(path: Path, rows: int | None) -> Iterator[tuple[dict[str, list[Any]], int, float]]:

@@ -19,7 +19,7 @@ from pfedgp_core.data.tables.raw import RawTable
 from pfedgp_core.errors import DataError
 from pfedgp_core.words import counted, cut, few
 
-__all__ = ["Roles", "split_columns", "usable_rows"]
+__all__ = ["Marks", "Roles", "split_columns", "usable_rows"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class Roles:
     label : str or None
     id_column : str or None
         Names the samples.
+    group : str or None
+        Names the group of each sample.
     others : list of str
         Columns that are left out, and read for a report alone.
     """
@@ -40,12 +42,30 @@ class Roles:
     features: list[str]
     label: str | None
     id_column: str | None
+    group: str | None
     others: list[str]
 
     @property
     def read(self) -> list[str]:
         """Columns whose cells are read as numbers or texts."""
         return self.features + self.others
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What stands beside the features of N rows, as text; None where no column holds it.
+
+    Attributes
+    ----------
+    labels : sequence of str, length N, or None
+    names : sequence of str, length N, or None
+        Of the samples; an empty one, and None, stands for the number of the row.
+    groups : sequence of str, length N, or None
+    """
+
+    labels: Sequence[str] | None = None
+    names: Sequence[str] | None = None
+    groups: Sequence[str] | None = None
 
 
 def split_columns(path: Path, columns: list[str], wanted: Wanted, findings: Findings) -> Roles:
@@ -60,8 +80,13 @@ def split_columns(path: Path, columns: list[str], wanted: Wanted, findings: Find
             "name it with --label-column."
         )
     choice, rules = wanted.layout.choice, column_rules(wanted.layout.rules or "")
-    one = next((name for name in columns if name and plain_columns([name])[0] == choice.id_column), None)
-    taken = {name for name in (label, one) if name is not None}
+    one, group = (_named(columns, name) for name in (choice.id_column, wanted.layout.group_column))
+    if wanted.layout.group_column and group is None and wanted.labelled:
+        raise DataError(
+            f"{path} has no column {cut(wanted.layout.group_column, 60)!r} for the groups, but {few(columns, 10)}: "
+            "give --group-column one of them."
+        )
+    taken = {name for name in (label, one, group) if name is not None}
     expected = wanted.layout.columns
     known = expected.names if expected is not None and not is_hashed(expected.names) else ()
     chosen = choice.features(path, columns, taken, known)
@@ -82,17 +107,15 @@ def split_columns(path: Path, columns: list[str], wanted: Wanted, findings: Find
         if expected is not None:
             expected.order(path, inputs)  # refuses others
     others = [name for name in columns if name not in {*features, *taken}] if wanted.describe else []
-    return Roles(features, label, one, others)
+    return Roles(features, label, one, group, others)
 
 
-def usable_rows(
-    table: RawTable,
-    labels: Sequence[str] | None,
-    names: Sequence[str] | None,
-    roles: Roles,
-    wanted: Wanted,
-    findings: Findings,
-) -> Samples | None:
+def _named(columns: Sequence[str], wanted: str) -> str | None:
+    """The column of a name that may be empty, which no column has."""
+    return next((name for name in columns if wanted and plain_columns([name]) == plain_columns([wanted])), None)
+
+
+def usable_rows(table: RawTable, marks: Marks, roles: Roles, wanted: Wanted, findings: Findings) -> Samples | None:
     """Samples of the rows whose cells all become numbers, and that have a label if one is wanted; notes the others.
 
     The inputs come in the order of the wanted ones. The digests do not depend on it: they are of the inputs sorted
@@ -102,16 +125,14 @@ def usable_rows(
     ----------
     table : RawTable
         The columns that were read, N rows.
-    labels : sequence of str, length N, or None
-    names : sequence of str, length N, or None
-        Of the samples; an empty one, and None, stands for the number of the row.
+    marks : Marks
     roles : Roles
     wanted : Wanted
     findings : Findings
         Receives what is wrong, and what the columns hold if that is wanted.
     """
     if wanted.describe:
-        findings.columns = column_facts(table, labels, roles.label, roles.features)
+        findings.columns = column_facts(table, marks.labels, roles.label, roles.features)
         findings.rules = draft_rules(table, roles.features)
     made = encoded(table.select(roles.features), column_rules(wanted.layout.rules or ""))
     matrix, inputs = made.matrix(len(table)), tuple(made.names)
@@ -127,24 +148,32 @@ def usable_rows(
     for sentence in sentences(ruled, table.ids):
         findings.problem(sentence)
     _note_overflow(matrix, values, inputs, table.ids, findings)
-    if labels is not None and wanted.labelled:
-        named = np.array([bool(text) for text in labels], dtype=bool)
-        if not named.all():
-            findings.problem(
-                f"No class in {int((~named).sum())} of {counted(len(named), 'row')} (the first is row "
-                f"{table.ids[int((~named).argmax())]}): fill the column {wanted.label_column!r} or remove the rows."
-            )
-        good &= named
+    if wanted.labelled:
+        good &= _filled(marks.labels, "class", roles.label, table.ids, findings)
+        good &= _filled(marks.groups, "group", roles.group, table.ids, findings)
     if not len(table) and not findings.problems:
         findings.problem("The table has no row: give at least one sample.")
     rows = np.flatnonzero(good).tolist()
     if not rows or not inputs:
         return None
-    kept = None if labels is None else tuple(labels[i] for i in rows)
     chosen = values[rows]
+    kept, groups = (None if of is None else tuple(of[i] for i in rows) for of in (marks.labels, marks.groups))
     digests = input_digests(chosen[:, _by_name(inputs)]) if wanted.digests else None
-    called = table.ids if names is None else [name or one for name, one in zip(names, table.ids, strict=True)]
-    return Samples(chosen, tuple(called[i] for i in rows), kept, inputs, digests)
+    called = [name or one for name, one in zip(marks.names or [""] * len(table), table.ids, strict=True)]
+    return Samples(chosen, tuple(called[i] for i in rows), kept, inputs, digests, groups=groups)
+
+
+def _filled(
+    texts: Sequence[str] | None, what: str, column: str | None, ids: Sequence[str], findings: Findings
+) -> np.ndarray:
+    """Which rows have a class or group, bool [N]; notes the others."""
+    there = np.array([bool(text) for text in texts], dtype=bool) if texts is not None else np.ones(len(ids), bool)
+    if not there.all():
+        findings.problem(
+            f"No {what} in {int((~there).sum())} of {counted(len(there), 'row')} (the first is row "
+            f"{ids[int((~there).argmax())]}): fill the column {column!r} or remove the rows."
+        )
+    return there
 
 
 def _note_overflow(

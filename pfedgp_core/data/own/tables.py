@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from pfedgp_core.data.own.samples import Block, Findings, Samples, Wanted
-from pfedgp_core.data.own.table_columns import Roles, split_columns, usable_rows
+from pfedgp_core.data.own.table_columns import Marks, Roles, split_columns, usable_rows
 from pfedgp_core.data.tables.cells import cell_value, number_text
 from pfedgp_core.data.tables.dialect import Dialect, find_dialect
 from pfedgp_core.data.tables.raw import Collector
@@ -112,12 +112,14 @@ class _Table:
     def read(self, most: int | None, findings: Findings) -> Samples | None:
         """The next rows, all where `most` is None; of a whole table, having none is a problem."""
         places = [self.columns.index(name) for name in self.roles.read]
-        label, one = (
-            None if name is None else self.columns.index(name) for name in (self.roles.label, self.roles.id_column)
+        roles = self.roles
+        label, one, group = (
+            None if name is None else self.columns.index(name) for name in (roles.label, roles.id_column, roles.group)
         )
         collector, width = Collector(self.roles.read, self.dialect.decimal), len(self.columns)
         labels: list[str] = []
         names: list[str] = []
+        groups: list[str] = []
         ragged, longer = [], 0
         behind = [] if self.ahead is None else [self.ahead]
         for number, row in itertools.islice(itertools.chain(behind, self.rows), most):
@@ -128,6 +130,7 @@ class _Table:
             collector.add(str(number), [row[place] for place in places])
             labels.append("" if label is None else self._label(row[label]))
             names.append("" if one is None else row[one].strip())
+            groups.append("" if group is None else row[group].strip())
             if len(labels) % _LOOK_AFTER == 0:
                 require_free(collector.taken * COPIES)
         self.ahead = next(self.rows, None)
@@ -138,8 +141,9 @@ class _Table:
                 else ""
             )
             findings.problem(f"The header names {width} columns, but {few(ragged)}: save the table again{mark}.")
-        known = None if label is None else labels
-        return usable_rows(collector.table(), known, None if one is None else names, self.roles, self.wanted, findings)
+        found = ((labels, label), (names, one), (groups, group))
+        marks = Marks(*(None if place is None else texts for texts, place in found))
+        return usable_rows(collector.table(), marks, roles, self.wanted, findings)
 
     def _label(self, cell: str) -> str:
         """A label as text: a number with a decimal point."""

@@ -109,3 +109,15 @@ def test_check_data_says_what_memory_a_large_table_takes(here: Path, capsys: pyt
     Path("small.csv").write_text("\n".join(["u,v,label", *rows[:1_999]]) + "\n")
     assert main(["check-data", "small.csv"]) == 0
     assert "for training a run needs" not in capsys.readouterr().out
+
+
+def test_rows_of_a_patient_stay_together_and_new_samples_need_no_patient(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check-data", "a.csv", "--drop", "ward", "--group-column", "pid", "--model", "run/best"]) == 0
+    assert "20 groups of samples, each of which stays in one split" in capsys.readouterr().out
+    assert onboard("--drop", "ward", "--group-column", "pid") == 0
+    assert SavedSite.load("site").choice.drop == ("ward", "pid")
+    with_patients = predictions()
+    Path("new.csv").write_text("age,sex,crp\n50.5,m,0.5\n60,f,\n")
+    assert predictions() == with_patients

@@ -75,3 +75,18 @@ def test_an_index_of_pandas_is_left_out_and_noted_unless_somebody_means_it(name:
     if name:
         assert read_samples(file, layout=Layout(choice=TableChoice(keep=(name, "crp")))).columns == (name, "crp")
         assert read_samples(file, layout=Layout(WantedColumns((name, "crp")))).columns == (name, "crp")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_the_column_of_groups_is_no_feature(suffix: str, tmp_path: Path) -> None:
+    file = tmp_path / f"t{suffix}"
+    chosen(file, "patient,age,label\nA,1,ill\nB,3,well\nA,5,ill\n", columns="age")
+    samples = read_samples(file, layout=Layout(group_column="patient"))
+    assert (samples.columns, samples.groups) == (("age",), ("A", "B", "A"))
+    with pytest.raises(DataError, match="no column 'pat' for the groups, but patient, age, label"):
+        read_samples(file, layout=Layout(group_column="pat"))
+    new = Layout(choice=TableChoice(keep=("age",)), group_column="pat")
+    assert read_samples(file, labelled=False, layout=new).groups is None
+    chosen(file, "patient,age,label\nA,1,ill\n,3,well\n", columns="age")
+    with pytest.raises(DataError, match=r"No group in 1 of 2 rows \(the first is row 2\)"):
+        read_samples(file, layout=Layout(group_column="patient"))
