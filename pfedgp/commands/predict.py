@@ -12,8 +12,10 @@ Texts that a spreadsheet would take for a formula begin with an apostrophe (`pfe
     Uncertainty of the posterior (temperature 1) in nats: in all, what more data of the site could remove, and what
     would stay (`uncertainty`). The same at any temperature, as ``predicted`` is.
 ``abstain``
-    1 where the largest of these probabilities is below ``--min-confidence``, else 0. Samples of classes that the site
-    has never seen are flagged better with ``--temperature 1``.
+    1 where the largest of these probabilities is below ``--min-confidence``, or the threshold of ``--risk``, else 0.
+    Samples of classes that the site has never seen are flagged better with ``--temperature 1``.
+``set``
+    With ``--sets``: the classes of the prediction set, joined by ``;``.
 """
 
 import argparse
@@ -29,6 +31,7 @@ from pfedgp.options import add_allow_network
 from pfedgp.predicting.notes import print_notes
 from pfedgp.predicting.place import require_site
 from pfedgp.predicting.progress import Progress
+from pfedgp.predicting.rule_options import add_rules, check_rules
 from pfedgp.processes.signals import interrupted
 from pfedgp.table_options import add_table_options
 from pfedgp_core.errors import ArtefactError, ConfigError
@@ -38,6 +41,7 @@ from pfedgp_core.words import counted
 if TYPE_CHECKING:
     import numpy as np
 
+    from pfedgp.predicting.rules import Rules
     from pfedgp.predicting.tally import Tally
     from pfedgp_core.data.own.samples import Samples
     from pfedgp_core.site.saved import SavedSite
@@ -78,6 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="shares of the classes where the new samples come from, A=0.1,B=0.9, or balanced: probabilities are "
         "corrected from those of the site's samples to these",
     )
+    add_rules(parser)
     parser.add_argument("--model", type=Path, metavar="FOLDER", help="refuse a site that stands on another model")
     parser.add_argument("--resize", action="store_true", help="resize images to the size that the model takes")
     parser.add_argument(
@@ -94,6 +99,7 @@ def main(args: argparse.Namespace) -> int:
     if threshold is not None and not 0 <= threshold <= 1:
         raise ConfigError(f"--min-confidence {threshold:g} is no probability: give a number from 0 to 1.")
     _check_temperature(args.temperature)
+    check_rules(args)
     out = None if args.out == "-" else Path(args.out).expanduser()
     if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
         raise ArtefactError(f"Cannot write {out}: give the name of a file in a folder that exists.")
@@ -101,6 +107,7 @@ def main(args: argparse.Namespace) -> int:
     import torch
 
     torch.set_num_threads(1)  # small matrices are several times slower on more
+    from pfedgp.predicting.rules import prediction_rules
     from pfedgp.predicting.tally import Tally
     from pfedgp_core.site.saved import SavedSite
 
@@ -112,29 +119,32 @@ def main(args: argparse.Namespace) -> int:
 
         args.temperature = own_temperature(site)
     temperature = site.model.temperature if args.temperature is None else args.temperature
-    tally = Tally(site, threshold or 0.0)
+    rules = prediction_rules(site, args, float(temperature))
+    tally = Tally(site, rules.threshold or 0.0)
     args.weights = None if args.prior is None else _weights(site, args.prior)
     with interrupted():
-        _predict(site, args, tally, out)
-    _summarise(site, tally, temperature, args, out)
+        _predict(site, args, tally, rules, out)
+    _summarise(site, tally, temperature, args.prior, rules, out)
     return 0
 
 
-def _predict(site: "SavedSite", args: argparse.Namespace, tally: "Tally", out: Path | None) -> None:
+def _predict(site: "SavedSite", args: argparse.Namespace, tally: "Tally", rules: "Rules", out: Path | None) -> None:
     """Write the table to the file, or the standard output, once it is whole."""
     if out is None:
         with tempfile.TemporaryFile() as file:
-            _write(file, Path(tempfile.gettempdir()), site, args, tally)
+            _write(file, Path(tempfile.gettempdir()), site, args, tally, rules)
             file.seek(0)
             for text in io.TextIOWrapper(file, "utf-8", newline=""):
                 sys.stdout.write(text)
         sys.stdout.flush()
     else:
         with replacing(out) as file:
-            _write(file, out, site, args, tally)
+            _write(file, out, site, args, tally, rules)
 
 
-def _write(file: BinaryIO, where: Path, site: "SavedSite", args: argparse.Namespace, tally: "Tally") -> None:
+def _write(
+    file: BinaryIO, where: Path, site: "SavedSite", args: argparse.Namespace, tally: "Tally", rules: "Rules"
+) -> None:
     """Write the table of all predictions a part at a time; DataError where a part of the data cannot be used."""
     from pfedgp.predicting.table import header_line, prediction_lines
     from pfedgp_core.data.own.blocks import read_blocks
@@ -162,9 +172,10 @@ def _write(file: BinaryIO, where: Path, site: "SavedSite", args: argparse.Namesp
 
     begun = False
     for predicted in predictions(site, samples(), args.temperature, args.weights):
-        text = prediction_lines(site.class_names, predicted, tally.threshold)
+        text = prediction_lines(site.class_names, predicted, tally.threshold, rules.sets)
         with explained(where):
-            file.write((text if begun else header_line(site.class_names) + text).encode())
+            header = "" if begun else header_line(site.class_names, rules.sets is not None)
+            file.write((header + text).encode())
         begun = True
         tally.add(predicted)
         progress.show(tally.samples, share)
@@ -192,14 +203,14 @@ def _check_temperature(temperature: float | str | None) -> None:
 
 
 def _summarise(
-    site: "SavedSite", tally: "Tally", temperature: float, args: argparse.Namespace, out: Path | None
+    site: "SavedSite", tally: "Tally", temperature: float, prior: str | None, rules: "Rules", out: Path | None
 ) -> None:
     """On the standard error, so that the standard output holds nothing but CSV."""
     own = "" if temperature == site.model.temperature else f" (the model's is {site.model.temperature:g})"
     parts = [f"{tally.samples} predictions of site {site.name} at temperature {temperature:g}{own}"]
-    if args.prior is not None:
-        parts.append(f"corrected to the prior {args.prior}")
-    if args.min_confidence is not None:
+    if prior is not None:
+        parts.append(f"corrected to the prior {prior}")
+    if rules.threshold is not None:
         parts.append(f"{tally.doubtful} to abstain from")
     accuracy = tally.accuracy()
     if accuracy is not None:
@@ -207,7 +218,7 @@ def _summarise(
     if len(site.class_names) == 1:
         parts.append(f"all {site.class_names[0]!r}, the only class of the site")
     where = "" if out is None else f"; saved in {out}"
-    print(", ".join(parts) + where, file=sys.stderr, flush=True)
+    print(", ".join(parts) + where, *rules.notes, sep="\n", file=sys.stderr, flush=True)
 
 
 def _require_model(site: "SavedSite", path: Path, model: Path) -> None:

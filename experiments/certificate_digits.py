@@ -1,0 +1,134 @@
+"""Certificates of digits sites that the federation never saw, and what is answered at a stated risk.
+
+For every seed: ``pfedgp simulate`` with two of 20 clients left out, ``onboard`` for each of these, and its progressive
+certificates at delta = .01: without unlabelled inputs, with 40 and with 1,000. These are drawn with replacement from
+all digits of the site's classes that it was not fitted on, which stand for its population; a file of 1,000 different
+ones does not exist. Beside them the errors on all of these digits, and the bound of ``--method pac-bayes``. Then the
+threshold of ``predict --risk 0.02`` from the run's bins, and the share of the federation's test samples that it
+answers.
+
+    python -m experiments.certificate_digits --out FOLDER [--seeds 0 1]
+
+Runs that are in the folder already are used.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from pfedgp.cli import main as pfedgp
+from pfedgp.predicting.federation_bins import FederationBins
+from pfedgp_core.certificate.classifier import certify_classifier
+from pfedgp_core.certificate.progressive import Answers, bound_progress, progress
+from pfedgp_core.certificate.selective import choose_threshold, from_bins
+from pfedgp_core.data.datasets import load_dataset
+from pfedgp_core.errors import DataError
+from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.site.samples import SiteSamples
+from pfedgp_core.site.saved import SavedSite
+
+CLIENTS, UNSEEN, DELTA, FLIPS = 20, 2, 0.01, (40, 1000)
+RISK, RISK_DELTA = 0.02, 0.05
+
+
+def run(folder: Path, seed: int) -> Path:
+    """The federation without its last two clients."""
+    if not (folder / "summary.json").exists():
+        command = ["simulate", "--seed", str(seed), "--set", f"unseen-clients={UNSEEN}", "--workers", "1"]
+        command = [sys.executable, "-m", "pfedgp", *command, "--out", str(folder)]
+        subprocess.run(command, check=True, capture_output=True)
+    return folder
+
+
+def site_of(folder: Path, name: str) -> SavedSite:
+    """A never-seen client's classifier, from its training part."""
+    data, site = folder / "sites" / name, folder / "sites" / f"site-{name}"
+    if not site.exists():
+        export = ["export-client", "--config", folder / "config.toml", "--client", name, "--out", data]
+        onboard = ["onboard", "--model", folder / "best", "--data", data / "train.npz", "--name", name, "--out", site]
+        for command in (export, onboard):
+            if pfedgp([str(part) for part in command]):
+                raise SystemExit(f"{command[0]} failed")
+    return SavedSite.load(site)
+
+
+def population(site: SavedSite) -> tuple[np.ndarray, np.ndarray]:
+    """Features and labels of all digits of the site's classes that it was not fitted on."""
+    dataset = load_dataset("digits")
+    splits = [getattr(dataset, part) for part in ("train", "validation", "test")]
+    inputs = np.concatenate([split.inputs for split in splits])
+    labels = np.concatenate([split.labels for split in splits])
+    kept = np.isin(labels, site.classifier.classes_)
+    features, labels = site.model.features(inputs[kept]).numpy(), labels[kept]
+    # The last bits of features depend on the batch, so equal ones are those that are very near.
+    distance = ((features[:, None] - site.samples.features[None]) ** 2).sum(-1).min(1)
+    new = distance > 1e-8 * (features**2).sum(1)
+    return features[new], labels[new]
+
+
+def certificates(site: SavedSite, seed: int) -> dict[str, Any]:
+    """Bounds of one site."""
+    features, labels = population(site)
+    samples = site.samples
+
+    def answers(fitted: SavedSite) -> Answers:
+        return lambda rows: fitted.classifier.predict(torch.from_numpy(rows))
+
+    def fit(rows: np.ndarray) -> Answers:
+        part = SiteSamples(samples.features[rows], samples.labels[rows], samples.digests[rows])
+        return answers(SavedSite.fit(site.name, site.model, part))
+
+    order = Stream(site.model.settings.seed, "certificate", "order", site.model.sha256).numpy.permutation(len(samples))
+    found = {"site": site.name, "seed": seed, "n": len(samples)}
+    rng = Stream(seed, "unlabelled", site.name).numpy
+    for m in FLIPS:
+        new = features[rng.integers(0, len(features), m)]
+        made = progress(fit, samples.features, samples.labels, order, answers(site), new)
+        bounds = bound_progress(made, len(samples), DELTA)
+        found |= {f"deployed, {m} unlabelled": bounds.deployed, f"disagreement, {m}": made.disagreement}
+    alone = bound_progress(made._replace(disagreement=None, unlabelled=0), len(samples), DELTA)
+    found |= {"on the way": alone.on_the_way, "errors": made.errors, "steps": made.steps}
+    found["true error"] = float((answers(site)(features) != labels).mean())
+    pac = certify_classifier(site.classifier, samples.labels, len(site.model.class_names), DELTA)
+    return found | {"pac-bayes": pac.tree.soft_vote}
+
+
+def answered(folder: Path) -> dict[str, Any]:
+    """The threshold of a stated risk at the model's temperature."""
+    temperature = json.loads((folder / "calibration.json").read_text())["model_temperature"] or 1.0
+    bins = FederationBins.read(folder / "calibration.json", temperature)
+    candidates = from_bins(bins.tested, bins.reference, RISK_DELTA)
+    found = {"samples": bins.tested.n, "wrong of all": bins.tested.n - bins.tested.correct}
+    try:
+        rule = choose_threshold(candidates, bins.tested.n, RISK, RISK_DELTA)
+    except DataError as error:
+        return found | {"none": str(error)}
+    return found | {"answered": rule.answered / bins.tested.n, "threshold": rule.threshold, "wrong": rule.wrong}
+
+
+def main() -> None:
+    """Print a line for each site and each run, and the means."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help="folder for runs, data and sites")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    rows = []
+    for seed in args.seeds:
+        folder = run(args.out / f"unseen-{seed}", seed)
+        print(json.dumps({"seed": seed, **answered(folder)}), flush=True)
+        for i in range(CLIENTS - UNSEEN, CLIENTS):
+            rows.append(certificates(site_of(folder, f"client-{i:02d}"), seed))
+            print(json.dumps(rows[-1]), flush=True)
+    numbers = [key for key, value in rows[0].items() if isinstance(value, float)]
+    print(json.dumps({key: float(np.mean([row[key] for row in rows])) for key in numbers}))
+
+
+if __name__ == "__main__":
+    main()
