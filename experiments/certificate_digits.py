@@ -4,8 +4,8 @@ For every seed: ``pfedgp simulate`` with two of 20 clients left out, ``onboard``
 certificates at delta = .01: without unlabelled inputs, with 40 and with 1,000. These are drawn with replacement from
 all digits of the site's classes that it was not fitted on, which stand for its population; a file of 1,000 different
 ones does not exist. Beside them the errors on all of these digits, and the bound of ``--method pac-bayes``. Then the
-threshold of ``predict --risk 0.02`` from the run's bins, and the share of the federation's test samples that it
-answers.
+threshold of ``predict --risk 0.02`` from the run's bins at the nearest temperature that has some, and the share of the
+federation's test samples that it answers.
 
     python -m experiments.certificate_digits --out FOLDER [--seeds 0 1]
 
@@ -100,8 +100,10 @@ def certificates(site: SavedSite, seed: int) -> dict[str, Any]:
 
 
 def answered(folder: Path) -> dict[str, Any]:
-    """The threshold of a stated risk at the model's temperature."""
-    temperature = json.loads((folder / "calibration.json").read_text())["model_temperature"] or 1.0
+    """The threshold of a stated risk at the temperature next to the model's of those that the run has sums at."""
+    written = json.loads((folder / "calibration.json").read_text())
+    wanted, grid = written["model_temperature"] or 1.0, [row["temperature"] for row in written["temperatures"]]
+    temperature = min(grid, key=lambda t: abs(np.log(t / wanted)))
     bins = FederationBins.read(folder / "calibration.json", temperature)
     candidates = from_bins(bins.tested, bins.reference, RISK_DELTA)
     found = {"samples": bins.tested.n, "wrong of all": bins.tested.n - bins.tested.correct}
