@@ -1,7 +1,5 @@
 """The Flower ClientApp: unpack a request, call the core, pack the reply."""
 
-from dataclasses import replace
-
 import numpy as np
 import torch
 from flwr.app import Context, Message, RecordDict
@@ -21,7 +19,6 @@ from pfedgp_core.freed_memory import keep_freed_memory
 from pfedgp_core.learning.privacy import private_update
 from pfedgp_core.learning.timing import cpu_time
 from pfedgp_core.methods.base import Method
-from pfedgp_core.metrics.likelihood import LikelihoodSums
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.wire.names import CONFIG, OK, SPLITS
 from pfedgp_core.wire.notice import read_notice
@@ -128,12 +125,10 @@ def _evaluate(request: Request, site: Site, model_round: int, context: Context) 
     with explain_memory(site.device):
         method, states, kept = _method(request, site, context)
         with cpu_time() as spent:
-            result = method.evaluate(received(request, method, data).vector, kept, data, request.split, stream)
+            vector = received(request, method, data).vector
+            result = method.evaluate(vector, kept, data, request.split, stream, request.left_out)
     if states and states.lost:
         result.counters["state_lost"] += 1
-    evidence = result.evidence
-    if evidence is not None and not request.left_out:
-        evidence = replace(evidence, left_out=LikelihoodSums())
     return EvaluateReply(
         data.name,
         request.split,
@@ -142,5 +137,5 @@ def _evaluate(request: Request, site: Site, model_round: int, context: Context) 
         result.seconds | spent,
         result.calibration,
         result.own,
-        evidence,
+        result.evidence,
     )

@@ -90,8 +90,13 @@ class Personal(ABC):
         """
         raise NotImplementedError
 
-    def evidence(self, test: tuple[Any, Tensor], validation: tuple[Any, Tensor] | None) -> TemperatureEvidence:
-        """What the choice of a temperature needs; arguments as in `calibration`, and for the same heads alone."""
+    def evidence(
+        self, test: tuple[Any, Tensor], validation: tuple[Any, Tensor] | None, left_out: bool
+    ) -> TemperatureEvidence:
+        """What the choice of a temperature needs; arguments as in `calibration`, and for the same heads alone.
+
+        With `left_out` it has the sums of the training data too, each sample predicted from all others.
+        """
         raise NotImplementedError
 
 

@@ -96,11 +96,12 @@ class _Personal(Personal):
         return class_calibration(self.classifier.classes_, test, validation)
 
     def evidence(
-        self, test: tuple[np.ndarray, Tensor], validation: tuple[np.ndarray, Tensor] | None
+        self, test: tuple[np.ndarray, Tensor], validation: tuple[np.ndarray, Tensor] | None, left_out: bool
     ) -> TemperatureEvidence:
         """See ``Personal``."""
-        left_out = self.classifier.leave_one_out_log_proba(), self._labels
-        return class_evidence(self.classifier.classes_, test, validation, left_out)
+        able = left_out and self.classifier.leaves_one_out
+        without = (self.classifier.leave_one_out_log_proba(), self._labels) if able else None
+        return class_evidence(self.classifier.classes_, test, validation, without)
 
 
 def class_columns(classes: np.ndarray, labels: Tensor) -> np.ndarray:

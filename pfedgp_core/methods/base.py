@@ -151,14 +151,16 @@ class Method(ABC):
         data: ClientData,
         split: str,
         stream: Stream,
+        left_out: bool = False,
     ) -> EvaluationResult:
         """Measure the personal classifier on the split ``validation`` or ``test`` of a client's data.
 
+        With `left_out` the evidence has the sums of the training data too, each sample predicted from all others.
         A client without training data or without data of the split gives empty sums (n = 0), never NaN.
         """
         if not len(data.train.labels) or not len(getattr(data, split).labels):
             return EvaluationResult(MetricSums(), Counter(), {})
-        return measure(self.personal(received, kept, data.train, stream), data, split)
+        return measure(self.personal(received, kept, data.train, stream), data, split, left_out)
 
     # At the server
 

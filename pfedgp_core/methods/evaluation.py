@@ -47,12 +47,13 @@ def evaluate_client(
     stream: Stream,
     clock: Callable[[], float] = time.perf_counter,
     validation: TensorSplit | None = None,
+    left_out: bool = False,
 ) -> EvaluationResult:
     """Fit the personal classifier or regressor on `train` under the shared weights and measure it on `test`.
 
     A test label that the client never trained on has probability 0 and counts as an error. A client without training or
     without test data gives empty sums (n = 0), never NaN. With `validation`, the same classifier predicts these data
-    too, for the choice of a temperature.
+    too, for the choice of a temperature; with `left_out`, its training data, each sample from all others.
     """
     head = make_head(settings)
     if not len(train.labels) or not len(test.labels):
@@ -70,7 +71,7 @@ def evaluate_client(
         both = (predicted, test.labels), _predicted(state, personal, validation, timer) if len(validation) else None
         calibration = personal.calibration(*both)
         with timer.phase("gp"):
-            evidence = personal.evidence(*both)
+            evidence = personal.evidence(*both, left_out)
     measured = personal.sums(predicted, test.labels)
     own = personal.own_sums(predicted, test.labels)
     return EvaluationResult(measured, personal.counters, dict(timer.seconds), calibration, own, evidence)

@@ -1,7 +1,6 @@
 """Local (the paper's): the whole of pFedGP, with a network that each client owns and trains alone."""
 
 from collections.abc import Collection
-from dataclasses import replace
 
 import numpy as np
 
@@ -12,7 +11,6 @@ from pfedgp_core.methods.base import Update
 from pfedgp_core.methods.evaluation import EvaluationResult
 from pfedgp_core.methods.pfedgp import PFedGP
 from pfedgp_core.methods.update import local_update
-from pfedgp_core.metrics.likelihood import LikelihoodSums
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.wire.names import OK, PERSONAL
@@ -58,13 +56,16 @@ class Local(PFedGP):
         return self._state
 
     def evaluate(
-        self, received: np.ndarray, kept: np.ndarray | None, data: ClientData, split: str, stream: Stream
+        self,
+        received: np.ndarray,
+        kept: np.ndarray | None,
+        data: ClientData,
+        split: str,
+        stream: Stream,
+        left_out: bool = False,
     ) -> EvaluationResult:
         """See ``Method.evaluate``. Left-out training samples say nothing here: they all trained the network."""
-        result = super().evaluate(received, kept, data, split, stream)
-        if result.evidence is not None:
-            result.evidence = replace(result.evidence, left_out=LikelihoodSums())
-        return result
+        return super().evaluate(received, kept, data, split, stream)
 
     def _train(self, data: TensorSplit, stream: Stream) -> UpdateResult:
         """Train from the initial network; an epoch is one step on all data, on a tree of its own."""

@@ -53,9 +53,10 @@ class OnFeatures(PFedGP):
         data: ClientData,
         split: str,
         stream: Stream,
+        left_out: bool = False,
     ) -> EvaluationResult:
         """See ``Method.evaluate``: not pFedGP's."""
-        return Method.evaluate(self, received, kept, data, split, stream)
+        return Method.evaluate(self, received, kept, data, split, stream, left_out)
 
 
 class FeaturePredictor:

@@ -90,12 +90,14 @@ class PFedGP(Method):
         data: ClientData,
         split: str,
         stream: Stream,
+        left_out: bool = False,
     ) -> EvaluationResult:
         """See ``Method.evaluate``; of a regression, errors and coverage."""
         state, train = self.shared_state(received, kept, data.train, stream), data.train
         if split == "validation":
             return evaluate_client(state, train, data.validation, self.settings, stream)
-        return evaluate_client(state, train, data.test, self.settings, stream, validation=data.validation)
+        validation = data.validation
+        return evaluate_client(state, train, data.test, self.settings, stream, validation=validation, left_out=left_out)
 
     def shared_state(
         self, received: np.ndarray, kept: np.ndarray | None, train: TensorSplit, stream: Stream

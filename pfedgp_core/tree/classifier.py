@@ -20,7 +20,7 @@ from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.registry import VARIANTS
 from pfedgp_core.tree.client_tree import ClientTree, tree_classes
-from pfedgp_core.tree.leave_one_out import left_out_log_probabilities
+from pfedgp_core.tree.leave_one_out import know_their_points, left_out_log_probabilities
 from pfedgp_core.tree.splits import Tree, class_log_probabilities
 from pfedgp_core.tree.uncertainty import Prediction, binary_entropy, expected_entropy, split_entropy
 from pfedgp_core.tree.variants.make import make_variant
@@ -220,10 +220,16 @@ class PersonalClassifier:
         predicted = together.argmax(axis=1)  # as `predict` answers
         return Prediction(_normalised(together), entropy, aleatoric, entropy - aleatoric, predicted)
 
+    @property
+    def leaves_one_out(self) -> bool:
+        """Whether its nodes know which samples they are conditioned on, so that one of them can be left out."""
+        self._require_fitted()
+        return know_their_points(known for known, _ in self.nodes_)
+
     def leave_one_out_log_proba(self) -> np.ndarray:
         """Log class probabilities of every training sample given all others, float64 [N, k], without fitting again.
 
-        Columns in the order of ``classes_``; the link is ``arith``. See `leave_one_out`.
+        Columns in the order of ``classes_``; the link is ``arith``. See `left_out_log_probabilities`.
         """
         self._require_fitted()
         logs = left_out_log_probabilities(

@@ -1,10 +1,11 @@
 """Class probabilities of a client's own training samples, each from all others: no sample is predicted by itself."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
 
+from pfedgp_core.errors import ConfigError
 from pfedgp_core.gp.class_ratio import apply_class_ratio
 from pfedgp_core.gp.leave_one_out import left_out_sides
 from pfedgp_core.gp.links import node_log_probabilities
@@ -13,7 +14,7 @@ from pfedgp_core.numerics.quadrature import log_sigmoid_expectation
 from pfedgp_core.tree.splits import Tree, class_log_probabilities
 from pfedgp_core.tree.variants.base import NodeGP
 
-__all__ = ["left_out_log_probabilities"]
+__all__ = ["know_their_points", "left_out_log_probabilities"]
 
 
 def left_out_log_probabilities(
@@ -38,7 +39,17 @@ def left_out_log_probabilities(
         What the classifier was fitted to, on the unit sphere.
     quadrature : int
         As in ``gp.quadrature``.
+
+    Raises
+    ------
+    ConfigError
+        The nodes do not know which samples they are conditioned on.
     """
+    if not know_their_points(known for known, _ in nodes):
+        raise ConfigError(
+            "The variant conditions a node on other points than it was given, so no sample can be left out: use one "
+            "that keeps all points, such as full."
+        )
     sides = []
     with torch.no_grad():
         for (known, omega), cache in zip(nodes, caches, strict=True):
@@ -50,6 +61,11 @@ def left_out_log_probabilities(
                 left[known.own.rows], right[known.own.rows] = _without_themselves(known, omega, quadrature)
             sides.append((left, right))
         return class_log_probabilities(tree, sides, len(features)).double()
+
+
+def know_their_points(nodes: Iterable[NodeGP]) -> bool:
+    """Whether every node's GP holds as many points as its variant gave it, so that it is known which they are."""
+    return all(node.own is None or len(node.gp.kappa) == node.own.among for node in nodes)
 
 
 def _without_themselves(known: NodeGP, omega: Tensor, quadrature: int) -> tuple[Tensor, Tensor]:

@@ -219,7 +219,7 @@ def test_the_end_of_a_run_says_that_sites_keep_no_classifier(tmp_path: Path, cap
 
 
 def test_a_model_that_gives_a_newcomer_no_classifier_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"method = 'lda' cannot be .* certified: .* that can \(pfedgp\)"):
+    with pytest.raises(ConfigError, match=r"method = 'lda' cannot be .* certified: .* that can \(pfedgp, whitened\)"):
         require_onboards(SMALL.replace(method="lda"))
 
 

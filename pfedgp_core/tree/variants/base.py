@@ -123,21 +123,24 @@ class OwnPoints:
     rows : Tensor [m]
         Their places among the client's points.
     places : Tensor [m]
-        Their places among the points of the GP.
+        Their places among the points that the variant gives the GP.
+    among : int
+        Number of these points; a GP that holds another number keeps only some, and nobody knows which.
     ratio_without_left, ratio_without_right : pair of float or None
         The node's `log_ratio` without one of them that is on the left, or on the right.
     """
 
     rows: Tensor
     places: Tensor
+    among: int
     ratio_without_left: tuple[float, float] | None = None
     ratio_without_right: tuple[float, float] | None = None
 
     @classmethod
-    def of(cls, rows: Sequence[Tensor], first_right: int) -> "OwnPoints":
+    def of(cls, rows: Sequence[Tensor], first_right: int, among: int) -> "OwnPoints":
         """Rows on the left and on the right, first on their sides each; the right one begins at `first_right`."""
         left, right = (torch.arange(len(side), device=side.device) for side in rows)
-        return cls(torch.cat(list(rows)), torch.cat([left, first_right + right]))
+        return cls(torch.cat(list(rows)), torch.cat([left, first_right + right]), among)
 
 
 @dataclass(frozen=True)

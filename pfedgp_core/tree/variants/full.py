@@ -60,7 +60,7 @@ class Full(Variant):
         )
         inputs = torch.cat([left, right])
         gp = self.node_gp(node, points, inputs, side_labels(len(left), len(right), inputs), counters)
-        return NodeGP(gp, own=OwnPoints.of(rows, len(left)))
+        return NodeGP(gp, own=OwnPoints.of(rows, len(left), len(inputs)))
 
     def node_gp(
         self,

@@ -47,7 +47,7 @@ class IPData(InducingVariant):
         if not self.settings.personal_data:
             return NodeGP(gp, ratio)
         own = replace(
-            OwnPoints.of(every, left),
+            OwnPoints.of(every, left, len(inputs)),
             ratio_without_left=self._ratio((on_left - 1, on_right), (left - 1, right)) if on_left else None,
             ratio_without_right=self._ratio((on_left, on_right - 1), (left, right - 1)) if on_right else None,
         )

@@ -69,7 +69,7 @@ def test_a_client_that_was_never_sampled_predicts_as_one_that_was() -> None:
     kept = method.update(method.initial(), None, split(0), stream(1)).keep
     data = ClientData("a", ("0", "1", "2", "3"), split(0), split(1), split(2), (0.0,) * 6, (1.0,) * 6)
     first, second = (
-        method.evaluate(method.initial(), state, data, "test", Stream(0, "evaluate", "test", 1, "a"))
+        method.evaluate(method.initial(), state, data, "test", Stream(0, "evaluate", "test", 1, "a"), left_out=True)
         for state in (kept, None)
     )
     assert first.sums.to_dict() == second.sums.to_dict()

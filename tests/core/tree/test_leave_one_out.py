@@ -1,13 +1,17 @@
 """Leave-one-out of a whole classifier: every variant against one that is fitted again without the sample."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 import torch
 
 from pfedgp_core.config import GPSettings, Settings
-from pfedgp_core.errors import DataError
+from pfedgp_core.errors import ConfigError, DataError
+from pfedgp_core.gp.full import FullGP
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.tree.classifier import PersonalClassifier
+from pfedgp_core.tree.variants.full import Full
 
 CHAINS = GPSettings(predict_chains=1000, predict_sweeps=15)
 
@@ -71,6 +75,20 @@ def test_a_restored_classifier_has_the_same() -> None:
         features, labels, [0, 1, 2], fitted.tree_, fitted.omegas_, fitted.weights_
     )
     np.testing.assert_array_equal(restored.leave_one_out_log_proba(), fitted.leave_one_out_log_proba())
+
+
+def test_nodes_that_keep_only_some_of_their_points_leave_none_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their places among the points of the Gaussian process are unknown, and a wrong one is worse than none."""
+    real = Full.full_gp
+
+    def on_fewer(self: Full, inputs: torch.Tensor, labels: torch.Tensor, counters: Counter[str]) -> FullGP:
+        return real(self, inputs[1:], labels[1:], counters)
+
+    monkeypatch.setattr(Full, "full_gp", on_fewer)
+    classifier = PersonalClassifier(Settings(), Stream(0)).fit(*data(12, 2))
+    assert not classifier.leaves_one_out
+    with pytest.raises(ConfigError, match="use one that keeps all points"):
+        classifier.leave_one_out_log_proba()
 
 
 def test_before_a_fit_there_is_nothing_to_leave_out() -> None:
