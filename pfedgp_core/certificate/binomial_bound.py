@@ -4,6 +4,7 @@ import math
 
 from scipy.stats import beta
 
+from pfedgp_core.certificate.levels import require_level
 from pfedgp_core.errors import ConfigError
 
 __all__ = ["clopper_pearson"]
@@ -22,8 +23,7 @@ def clopper_pearson(errors: int, n: int, delta: float) -> float:
     """
     if n < 1 or not 0 <= errors <= n:
         raise ConfigError(f"{errors} errors in {n} samples are no error rate; give 0 to n errors of at least 1 sample.")
-    if not 0 < delta < 1:
-        raise ConfigError(f"delta = {delta} is not between 0 and 1; give for example 0.01.")
+    require_level("delta", delta)
     if errors == n:
         return 1.0
     bound = float(beta.isf(delta, errors + 1, n - errors))

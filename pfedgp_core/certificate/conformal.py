@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pfedgp_core.errors import ConfigError, DataError
+from pfedgp_core.certificate.levels import require_level
+from pfedgp_core.errors import DataError
 
 __all__ = ["SetRule", "fit_sets"]
 
@@ -68,8 +69,7 @@ def fit_sets(probabilities: np.ndarray, columns: np.ndarray, coverage: float, by
     DataError
         There are no samples.
     """
-    if not 0 < coverage < 1:
-        raise ConfigError(f"coverage = {coverage} is not between 0 and 1; give for example 0.9.")
+    require_level("coverage", coverage, 0.9)
     if not len(columns):
         raise DataError("Prediction sets need samples whose class is known: there are none.")
     rows = np.arange(len(columns))

@@ -15,7 +15,7 @@ import math
 import torch
 from torch import Tensor
 
-from pfedgp_core.errors import ConfigError
+from pfedgp_core.certificate.levels import require_level
 
 __all__ = ["information_lower_bound"]
 
@@ -44,8 +44,7 @@ def information_lower_bound(excess: Tensor, ceiling: float, delta: float) -> flo
     ConfigError
         delta outside (0, 1).
     """
-    if not 0 < delta < 1:
-        raise ConfigError(f"delta = {delta} is not between 0 and 1; give for example 0.01.")
+    require_level("delta", delta)
     count = len(excess)
     if count < 2 or not bool(torch.isfinite(excess).all()):
         return 0.0

@@ -14,6 +14,7 @@ holds although every h_t has an error of its own, which may depend on all that h
 
 import math
 
+from pfedgp_core.certificate.levels import require_level
 from pfedgp_core.errors import ConfigError
 
 __all__ = ["TILTS", "mixture_bound"]
@@ -41,8 +42,7 @@ def mixture_bound(errors: float, steps: int, delta: float) -> float:
     """
     if steps < 1 or not 0 <= errors <= steps:
         raise ConfigError(f"{errors} errors in {steps} steps are no error rate; give 0 to T errors in at least 1 step.")
-    if not 0 < delta < 1:
-        raise ConfigError(f"delta = {delta} is not between 0 and 1; give for example 0.01.")
+    require_level("delta", delta)
     low, high = 0.0, 1.0
     for _ in range(BISECTIONS):
         middle = (low + high) / 2

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from pfedgp_core.certificate.evidence import Estimate, chain_blocks, latent_marginals, log_ratio
+from pfedgp_core.certificate.levels import require_level
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.gp import dense
 from pfedgp_core.numerics.linalg import safe_cholesky
@@ -120,8 +121,7 @@ def epsilon(kl: ArrayLike, n: int, delta: float, form: str = "seeger") -> np.nda
     kl = np.asarray(kl, dtype=np.float64)
     if n < 1:
         raise ConfigError(f"n = {n} is too small; a bound needs at least one training point.")
-    if not 0 < delta < 1:
-        raise ConfigError(f"delta = {delta} is not between 0 and 1; give for example 0.01.")
+    require_level("delta", delta)
     if not (kl >= 0).all():
         raise ConfigError(f"KL = {float(kl.min())} is negative or not a number; use the upper value of mixture_kl.")
     terms = {"seeger": math.log((n + 1) / delta), "maurer": math.log(2 * math.sqrt(n) / delta)}

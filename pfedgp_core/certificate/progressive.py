@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pfedgp_core.certificate.levels import require_level
 from pfedgp_core.certificate.mixture_martingale import mixture_bound
 from pfedgp_core.certificate.pac_bayes import kl_inverse
 from pfedgp_core.errors import ConfigError, DataError
@@ -202,6 +203,5 @@ def disagreement_bound(mean: float, m: int, delta: float) -> float:
     """
     if m < 1:
         raise ConfigError(f"m = {m} is too small; a bound needs at least one unlabelled input.")
-    if not 0 < delta < 1:
-        raise ConfigError(f"delta = {delta} is not between 0 and 1; give for example 0.01.")
+    require_level("delta", delta)
     return float(kl_inverse(min(1.0, mean), -math.log(delta) / m))

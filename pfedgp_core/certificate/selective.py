@@ -20,7 +20,8 @@ import numpy as np
 from scipy.stats import beta
 
 from pfedgp_core.certificate.binomial_bound import clopper_pearson
-from pfedgp_core.errors import ConfigError, DataError
+from pfedgp_core.certificate.levels import require_level
+from pfedgp_core.errors import DataError
 from pfedgp_core.metrics.classification import MetricSums
 
 __all__ = ["Candidate", "SelectiveRule", "choose_threshold", "from_bins", "from_confidences", "needed_samples"]
@@ -82,8 +83,7 @@ def needed_samples(risk: float, delta: float) -> int:
         Risk or delta outside (0, 1).
     """
     for name, value in (("risk", risk), ("delta", delta)):
-        if not 0 < value < 1:
-            raise ConfigError(f"{name} = {value} is not between 0 and 1; give for example 0.02.")
+        require_level(name, value, 0.02)
     return math.ceil(math.log(delta) / math.log1p(-risk))
 
 

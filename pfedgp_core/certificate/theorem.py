@@ -23,13 +23,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from pfedgp_core.certificate.levels import require_level
 from pfedgp_core.certificate.mixture_information import information_lower_bound
 from pfedgp_core.certificate.node_posterior import exact_gp, node_posterior
 from pfedgp_core.certificate.pac_bayes import pac_bayes_bound
 from pfedgp_core.certificate.paper_bound import PaperBound, paper_bound
 from pfedgp_core.certificate.prior_price import log_class_sets, log_trees
 from pfedgp_core.certificate.risk import node_rows, path_probabilities, sides
-from pfedgp_core.errors import ConfigError, DataError, NonFiniteError
+from pfedgp_core.errors import DataError, NonFiniteError
 from pfedgp_core.gp.fitc import FITC
 from pfedgp_core.gp.full import FullGP
 from pfedgp_core.numerics.streams import Stream
@@ -220,8 +221,7 @@ def bound_tree(
     ConfigError
         delta outside (0, 1), a tree without nodes, or more classes than the federation has.
     """
-    if not 0 < delta < 1:
-        raise ConfigError(f"delta = {delta} is not between 0 and 1; give for example 0.01.")
+    require_level("delta", delta)
     n, k = posterior.n, posterior.k
     trees = log_trees(k)
     price_tree = 0.0 if tree_fixed else trees
