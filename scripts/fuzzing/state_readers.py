@@ -130,7 +130,8 @@ def _split(folder: Path) -> Trial:
     def read(content: bytes) -> object:
         try:
             about = json.loads(content)
-            content = json.dumps(about | {"sha256": _checksum(about, about["schema_version"])}).encode()
+            sealed = {key: about[key] for key in ("samples", "groups") if key in about}
+            content = json.dumps(about | {"sha256": _checksum(sealed, about["schema_version"])}).encode()
         except (ValueError, TypeError, KeyError, RecursionError):
             pass
         file.write_bytes(content)

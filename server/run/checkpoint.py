@@ -83,8 +83,6 @@ class Checkpoint:
     current : Model
     best : Model or None
         None before the first evaluation.
-    average : float32 [P] or None
-        The running average of the models, where the run keeps one.
     failed_rounds : list of dict
         Rounds with too few replies in a row, up to now: client name -> reason.
     lines : int
@@ -95,6 +93,8 @@ class Checkpoint:
         Origin of the run, as in ``summary.json``.
     seconds : float
         That the run has taken so far.
+    average : float32 [P] or None
+        The running average of the models, where the run keeps one.
     """
 
     round: int
@@ -103,12 +103,12 @@ class Checkpoint:
     roster: dict[str, Any]
     current: Model
     best: Model | None = None
-    average: np.ndarray | None = None
     failed_rounds: list[dict[str, str]] = field(default_factory=list)
     lines: int = 0
     pending: dict[str, Any] | None = None
     run: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
+    average: np.ndarray | None = None
 
 
 def write_checkpoint(run: Path, checkpoint: Checkpoint) -> None:
