@@ -32,6 +32,7 @@ class _Rounds:
 
     def __init__(self, folder: Path) -> None:
         self._lines, self._done = folder / "metrics.jsonl", 0
+        self._ended = threading.Event()
         self.backend: object = None
 
     def watch(self, backend: object) -> None:
@@ -44,13 +45,18 @@ class _Rounds:
         print(json.dumps([t, time.time(), seconds]), flush=True)
 
     def follow(self) -> None:
-        """Look for lines for ever."""
-        while True:
+        """Look for lines until the run has ended, and once more then."""
+        ended = False
+        while not ended:
+            ended = self._ended.wait(LOOK)
             count = self._lines.read_bytes().count(b"\n") if self._lines.exists() else 0
             for t in range(self._done + 1, count + 1):
                 self.note(t)
             self._done = count
-            time.sleep(LOOK)
+
+    def end(self) -> None:
+        """Say that no line comes any more."""
+        self._ended.set()
 
 
 def main(kind: str, folder: str, workers: str, settings_json: str) -> None:
@@ -67,8 +73,11 @@ def main(kind: str, folder: str, workers: str, settings_json: str) -> None:
         with RayStart().applied():
             run_plain_flower(settings, int(workers), rounds.note)
         return
-    threading.Thread(target=rounds.follow, daemon=True).start()
+    follower = threading.Thread(target=rounds.follow, daemon=True)
+    follower.start()
     run_simulation(settings, folder, Resources(int(workers), engine=kind), watch=rounds.watch)
+    rounds.end()
+    follower.join()
 
 
 if __name__ == "__main__":
