@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pfedgp.experiments.reading import near
-from pfedgp.experiments.specification import Experiment, Flat, Row
+from pfedgp.experiments.specification import Bounds, Experiment, Flat, Row
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError
 
@@ -24,6 +24,8 @@ class Cell:
         In a search for hyper-parameters, which of the row's candidates it tries; None: a cell of the table.
     of : str
         The row whose model it tests once more; empty: it trains one.
+    bounds : Bounds or None
+        What it certifies in the place of a test.
     """
 
     row: str
@@ -32,6 +34,7 @@ class Cell:
     settings: Settings
     candidate: int | None = None
     of: str = ""
+    bounds: Bounds | None = None
 
     @property
     def base(self) -> str:
@@ -82,7 +85,7 @@ class Selection:
                         of = experiment.rows[row].of
                         changed = (chosen or {}).get((of or row, column), {})
                         settings = self._settings(experiment, row, column, seed, changed)
-                        found.append(Cell(row, column, seed, settings, of=of))
+                        found.append(Cell(row, column, seed, settings, None, of, experiment.rows[row].bounds))
         return found
 
     def search_cells(self, experiment: Experiment) -> list[Cell]:

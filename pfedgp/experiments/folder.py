@@ -138,7 +138,8 @@ def _identity(experiment: Experiment, budget: float, search: bool) -> dict[str, 
     for row in experiment.rows.values():
         for column in row.columns:
             settings = Settings.from_run_config(cell_settings(experiment, row, column, budget)).to_run_config()
-            cells[f"{row.name}.{column}"] = {k: v for k, v in settings.items() if k not in _ANYWHERE}
+            bounds = {} if row.bounds is None else {"bounds": [row.bounds.delta, *row.bounds.shares]}
+            cells[f"{row.name}.{column}"] = {k: v for k, v in settings.items() if k not in _ANYWHERE} | bounds
     grids = {row.name: {key: list(values) for key, values in row.grid.items()} for row in experiment.rows.values()}
     return {
         "experiment": experiment.name,

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pfedgp.experiments.bounds_figure import bounds_figure
+from pfedgp.experiments.bounds_table import Certified, bounds_csv, bounds_page, certified
 from pfedgp.experiments.cells import Cell, Selection
 from pfedgp.experiments.curves import curves_table
 from pfedgp.experiments.estimates import Entry, entries
@@ -18,6 +20,7 @@ from pfedgp.experiments.tables import csv_table, markdown_table
 from pfedgp_core.errors import ArtefactError
 from pfedgp_core.files.regular import read_text
 from pfedgp_core.files.whole import write_whole
+from server.report.drawing import Drawing
 
 if TYPE_CHECKING:
     from pfedgp.experiments.search import Choice
@@ -57,11 +60,15 @@ class Outputs:
         return self._page(self._found())
 
     def _found(self) -> dict[tuple[str, str], Entry]:
-        return entries(self._experiment, self.cells, self.result)
+        return entries(self._experiment, [cell for cell in self.cells if cell.bounds is None], self.result)
+
+    def _certified(self) -> list[Certified]:
+        return certified(self._experiment, self.cells, self.result)
 
     def _page(self, found: Mapping[tuple[str, str], Entry]) -> str:
         head = head_lines(self._experiment, self._selection, found, self.searched)
-        return markdown_table(self._experiment, found, head, command(self._experiment, self._selection, self._search))
+        call = command(self._experiment, self._selection, self._search)
+        return "\n".join([markdown_table(self._experiment, found, head, call), *bounds_page(self._certified())])
 
     def write_tables(self) -> None:
         """Write the tables of what there is so far."""
@@ -71,15 +78,21 @@ class Outputs:
         write_whole(path / "curves.csv", curves_table(self.cells, self.result))
         budget = f"Budget {self._selection.budget:g}." if self._selection.budget != 1 else ""
         write_whole(path / "table.tex", latex_table(self._experiment, found, budget))
+        if any(cell.bounds for cell in self.cells):
+            write_whole(path / "bounds.csv", bounds_csv(self._experiment, self.cells, self.result))
         if self._search:
             tried = [vars(each) for each in self.searched]
             write_whole(path / "search.json", json.dumps(tried, indent=1) + "\n")
 
     def write_figure(self) -> None:
-        """Write the figure as SVG and PNG."""
-        drawing = figure(self._experiment, self._found())
-        write_whole(self._folder.path / "figure.svg", drawing.svg_file())
-        write_whole(self._folder.path / "figure.png", drawing.png())
+        """Write the figures as SVG and PNG."""
+        self._draw("figure", figure(self._experiment, self._found()))
+        if found := self._certified():
+            self._draw("bounds", bounds_figure(self._experiment.title, found))
+
+    def _draw(self, name: str, drawing: Drawing) -> None:
+        write_whole(self._folder.path / f"{name}.svg", drawing.svg_file())
+        write_whole(self._folder.path / f"{name}.png", drawing.png())
 
 
 def put_section(page: Path, name: str, section: str) -> None:

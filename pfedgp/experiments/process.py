@@ -61,7 +61,10 @@ class CellProcess:
         environment, gpus = os.environ | _THREADS, list[str]()
         if self._gpu:
             environment["CUDA_VISIBLE_DEVICES"], gpus = self._gpu, ["--gpus", "1"]
-        if self.cell.of:
+        if bounds := self.cell.bounds:
+            numbers = map(str, (bounds.delta, *bounds.shares))
+            command = ["pfedgp.experiments.bounds", str(self._base), str(config), str(self.run), *numbers]
+        elif self.cell.of:
             command = ["pfedgp.experiments.retest", str(self._base), str(config), str(self.run)]
         elif goes_on:
             command = ["pfedgp", "resume", str(self.run), "--workers", "1", *gpus]

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pfedgp.experiments.specification import HEADS, OF_THE_TEST, SCALED, Column, Experiment, Reported, Row, Search
+from pfedgp.experiments.specification import HEADS, OF_THE_TEST, SCALED, Bounds, Column, Experiment, Reported, Row, Search
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, PFedGPError, UnreadableFileError
 from pfedgp_core.files.toml_file import read_toml
+from pfedgp_core.registry import VARIANTS
 
 __all__ = ["near", "read_experiment"]
 
@@ -30,7 +31,8 @@ _KEYS = {
         "search",
     ),
     "column": ("title", "settings"),
-    "row": ("title", "settings", "columns", "paper", "grid", "at", "of"),
+    "row": ("title", "settings", "columns", "paper", "grid", "at", "of", "bounds"),
+    "bounds": ("shares", "delta"),
     "search": ("column", "seed", "candidates", "budget"),
 }
 
@@ -78,6 +80,8 @@ def _experiment(name: str, table: Mapping[str, Any]) -> Experiment:
         if row.of:
             _check_test_only(experiment, row)
         _check_cells(experiment, row)
+        if row.bounds:
+            _check_bounds(experiment, row)
     return experiment
 
 
@@ -101,6 +105,7 @@ def _row(key: str, table: Mapping[str, Any], columns: Mapping[str, Column]) -> R
         grid,
         {column: _flat(_table(at, column)) for column in at},
         _text(table, "of"),
+        _bounds(table, where),
     )
 
 
@@ -124,6 +129,20 @@ def _check_test_only(experiment: Experiment, row: Row) -> None:
             raise ConfigError(f"row {row.name!r} is of {row.of!r} and changes {key}: it may change {allowed}.")
 
 
+def _check_bounds(experiment: Experiment, row: Row) -> None:
+    """Raise ConfigError where a row has clients whose certificate is refused."""
+    if not row.of:
+        raise ConfigError(f"row {row.name!r} has bounds: it certifies another row's model, which `of` names.")
+    for name in row.columns:
+        settings = Settings.from_run_config(experiment.flat(row, experiment.columns[name]))
+        where = f"row {row.name!r}, column {name!r}: bounds are of"
+        if not settings.novel_clients:
+            raise ConfigError(f"{where} clients that never train: set novel-clients.")
+        reason = VARIANTS[settings.variant].no_certificate
+        if settings.method != "pfedgp" or settings.classes == "all" or reason:
+            raise ConfigError(f"{where} method = 'pfedgp' with variant = 'full' or 'ip-compute' and classes = 'own'.")
+
+
 def _check_cells(experiment: Experiment, row: Row) -> None:
     if len(row.candidates) > experiment.search.candidates:
         raise ConfigError(
@@ -136,6 +155,20 @@ def _check_cells(experiment: Experiment, row: Row) -> None:
                 Settings.from_run_config(experiment.flat(row, experiment.columns[name]) | candidate)
             except ConfigError as error:
                 raise ConfigError(f"row {row.name!r}, column {name!r}: {error}") from error
+
+
+def _bounds(table: Mapping[str, Any], where: str) -> Bounds | None:
+    if "bounds" not in table:
+        return None
+    given = _table(table, "bounds")
+    _refuse_unknown(given, "bounds", f"bounds of {where}")
+    shares, delta = given.get("shares", [1.0]), given.get("delta", 0.01)
+    numbers = [*shares, delta] if isinstance(shares, list) else [None]
+    if len(numbers) < 2 or not all(type(n) in (int, float) for n in numbers):
+        raise ConfigError(f"bounds of {where} are no shares and delta: write {{ shares = [0.5, 1.0], delta = 0.01 }}.")
+    if not all(0 < n <= 1 for n in shares) or not 0 < delta < 1:
+        raise ConfigError(f"bounds of {where}: shares are above 0 and up to 1, delta between 0 and 1: correct them.")
+    return Bounds(tuple(sorted({float(n) for n in shares})), float(delta))
 
 
 def _search(table: Mapping[str, Any], columns: Mapping[str, Column]) -> Search:

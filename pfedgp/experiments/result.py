@@ -45,6 +45,7 @@ def completed_result(cell: Cell, run: Path) -> dict[str, Any]:
         summary = read_object(run / "summary.json")
         lines = read_text(run / "metrics.jsonl").splitlines()
     report = task_report(cell.settings.task)
+    points = {} if cell.bounds is None else {"points": summary["points"]}
     measured = {k: v for k, v in _numbers(summary).items() if k not in (*_NO_METRICS, *_COSTS)}
     return _head(cell, COMPLETED) | {
         "metrics": measured,
@@ -55,6 +56,7 @@ def completed_result(cell: Cell, run: Path) -> dict[str, Any]:
         "costs": {key: summary[key] for key in _COSTS},
         "curve": _curve([read_record(line) for line in lines], report.validation),
         "partition_hash": summary.get("partition_hash"),
+        **points,
     }
 
 

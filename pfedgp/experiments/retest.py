@@ -6,6 +6,7 @@ As a program, ``python -m pfedgp.experiments.retest RUN SETTINGS OUT``: OUT gets
 
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from server.run.json_text import to_json
 from server.run.model_file import load_model
 from server.run.settings import dump_settings, read_kept_settings, read_settings_file
 
-__all__ = ["retested", "with_fewer_inducing"]
+__all__ = ["retested", "summary_of_test", "with_fewer_inducing", "write_test"]
 
 
 def with_fewer_inducing(
@@ -100,21 +101,35 @@ def retested(run: Path, tested: Settings) -> dict[str, Any]:
         pooled += result.sums
         own += result.own or result.sums
         validation += measured("validation").sums
+    cost = {"cpu_seconds": time.process_time() - spent, "seconds": time.perf_counter() - began}
+    return {
+        **report.summarise(pooled),
+        **report.own(own),
+        "test_samples": pooled.n,
+        **{f"validation_{key}": value for key, value in report.summarise(validation).items() if key != "n"},
+        **summary_of_test(run, cost),
+    }
+
+
+def summary_of_test(run: Path, cost: Mapping[str, float]) -> dict[str, Any]:
+    """What a summary says beside what was measured on a run's best model: that run's rounds and costs, and `cost`."""
     with kept(run):
         former = read_object(run / "summary.json")
     return {
         "status": "completed",
-        **report.summarise(pooled),
-        **report.own(own),
-        "test_samples": pooled.n,
-        "rounds": former["rounds"],
-        "best_round": meta["round"],
-        **{f"validation_{key}": value for key, value in report.summarise(validation).items() if key != "n"},
+        **{key: former[key] for key in ("rounds", "best_round", "gradients", "bytes_sent", "bytes_received")},
         "partition_hash": former.get("partition_hash"),
-        **{key: former[key] for key in ("gradients", "bytes_sent", "bytes_received")},
-        "cpu_seconds": former["cpu_seconds"] + time.process_time() - spent,
-        "seconds": former["seconds"] + time.perf_counter() - began,
+        **{key: former[key] + seconds for key, seconds in cost.items()},
     }
+
+
+def write_test(out: Path, settings: Settings, summary: Mapping[str, Any]) -> None:
+    """Write what a completed run has in its folder, the settings last."""
+    with explained(out):
+        out.mkdir(parents=True, exist_ok=True)
+    write_whole(out / "metrics.jsonl", "")
+    write_whole(out / "summary.json", to_json(summary, "summary", indent=2) + "\n")
+    write_whole(out / "config.toml", dump_settings(settings))
 
 
 def main(run: str, settings_file: str, out: str) -> int:
@@ -122,12 +137,7 @@ def main(run: str, settings_file: str, out: str) -> int:
     torch.set_num_threads(1)
     try:
         settings = Settings.from_run_config(read_settings_file(Path(settings_file)))
-        summary = retested(Path(run), settings)
-        with explained(Path(out)):
-            Path(out).mkdir(parents=True, exist_ok=True)
-        write_whole(Path(out) / "metrics.jsonl", "")
-        write_whole(Path(out) / "summary.json", to_json(summary, "summary", indent=2) + "\n")
-        write_whole(Path(out) / "config.toml", dump_settings(settings))
+        write_test(Path(out), settings, retested(Path(run), settings))
     except PFedGPError as error:
         print(f"pfedgp: {error}", file=sys.stderr)
         return 1

@@ -5,7 +5,7 @@ from itertools import product
 
 from pfedgp_core.setting import Value
 
-__all__ = ["HEADS", "OF_THE_TEST", "SCALED", "Column", "Experiment", "Flat", "Reported", "Row", "Search"]
+__all__ = ["HEADS", "OF_THE_TEST", "SCALED", "Bounds", "Column", "Experiment", "Flat", "Reported", "Row", "Search"]
 
 # Settings that a row may change in a model that another row has trained; and, by its method, methods that train
 # the same model, with their own settings.
@@ -39,6 +39,22 @@ class Reported:
 
 
 @dataclass(frozen=True)
+class Bounds:
+    """What a row certifies instead of a test: classifiers of the novel clients, each from a part of its samples.
+
+    Attributes
+    ----------
+    shares : tuple of float
+        Parts of a client's training samples, ascending; each is a classifier of its own.
+    delta : float
+        Of each certificate.
+    """
+
+    shares: tuple[float, ...]
+    delta: float = 0.01
+
+
+@dataclass(frozen=True)
 class Column:
     """What is the same for all methods of a column: data, clients, partition."""
 
@@ -66,6 +82,8 @@ class Row:
         Settings of single columns, which win over `settings`.
     of : str
         A row whose trained model is tested once more with this row's settings; empty: this row trains its own.
+    bounds : Bounds or None
+        Certifies that row's model at its novel clients, in the place of the test.
     """
 
     name: str
@@ -76,6 +94,7 @@ class Row:
     grid: dict[str, tuple[Value, ...]]
     at: dict[str, Flat]
     of: str = ""
+    bounds: Bounds | None = None
 
     @property
     def candidates(self) -> list[Flat]:
