@@ -1,4 +1,4 @@
-"""The figure of an experiment's bounds: each against the true error, with the diagonal below which it would be wrong."""
+"""The figure of an experiment's bounds: each against the true error, with the diagonal that no bound may be below."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -42,7 +42,12 @@ def _row(drawing: Drawing, top: float, each: Certified) -> None:
 
 
 def _panel(
-    drawing: Drawing, left: float, top: float, key: str, points: Sequence[Mapping[str, Any]], radii: Mapping[float, float]
+    drawing: Drawing,
+    left: float,
+    top: float,
+    key: str,
+    points: Sequence[Mapping[str, Any]],
+    radii: Mapping[float, float],
 ) -> None:
     def place(error: float, bound: float) -> tuple[float, float]:
         return left + SIDE * error, top + SIDE * (1 - bound)

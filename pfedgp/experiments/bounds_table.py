@@ -78,8 +78,8 @@ def bounds_page(found: Sequence[Certified]) -> list[str]:
         if not each.points:
             told = cut("; ".join(dict.fromkeys(each.missing)).replace("|", "/"), 160)
             lines.append(f"| {where} | {told} |{' |' * (len(titles) - 2)}")
-        for share in sorted({point["share"] for point in each.points}):
-            lines.append(f"| {where} | {' | '.join(_cells(each, share))} |")
+        shares = sorted({point["share"] for point in each.points})
+        lines += [f"| {where} | {' | '.join(_cells(each, share))} |" for share in shares]
     return [*lines, "", *_words(found)]
 
 
@@ -106,10 +106,10 @@ def _words(found: Sequence[Certified]) -> list[str]:
     if tested:
         size = f"{tested[0]}" if len(tested) == 1 else f"{tested[0]} to {tested[-1]}"
         lines.append(
-            f"Means over novel clients; a point is a client at one size, with a certificate of its own at delta {deltas}. "
-            f"Errors are those on {size} samples of the client that nothing has used (test and validation), so each has "
-            "a sampling error of its own. Samples of a client are drawn at random, and smaller parts are in larger ones. "
-            "The paper's estimate is for the Gibbs classifier and bounds nothing (docs/certificate.md)."
+            "Means over novel clients; a point is a client at one size, with a certificate of its own at delta "
+            f"{deltas}. Errors are those on {size} samples of the client that nothing has used (test and validation), "
+            "so each has a sampling error of its own. Samples of a client are drawn at random, and smaller parts are "
+            "in larger ones. The paper's estimate is for the Gibbs classifier and bounds nothing (docs/certificate.md)."
         )
     refused = [f"{p['client']}, {p['n']} samples: {p['refused']}" for e in found for p in e.points if p["refused"]]
     if refused:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from flwr.supercore.task_identity import TaskIdentity
 
 from pfedgp.experiments.bounds import bound_points
 from pfedgp.experiments.bounds_figure import bounds_figure
@@ -18,7 +19,9 @@ from tests.fakegrid import FakeGrid
 from tests.federation_run import QUICK, client_app, start
 from tests.small_experiment import made_up, small_experiment
 
-SETTINGS = Settings(clients=8, novel_clients=2, clients_per_round=3, rounds=4, evaluate_every=2, feature_dim=8, gp=QUICK)
+SETTINGS = Settings(
+    clients=10, novel_clients=2, clients_per_round=3, rounds=4, evaluate_every=2, feature_dim=8, gp=QUICK
+)
 SHARES = (0.1, 0.5, 1.0)
 TEXT = """
 title = "Bounds"
@@ -43,12 +46,13 @@ bounds = { shares = [1.0, 0.5], delta = 0.02 }
 
 @pytest.fixture(scope="module")
 def points(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    TaskIdentity.task_id = TaskIdentity.run_id = TaskIdentity.node_id = 1
     run = start(FakeGrid(client_app, SETTINGS.clients), SETTINGS, tmp_path_factory.mktemp("run") / "out").path
     return bound_points(run, SETTINGS, Bounds(SHARES, 0.05))
 
 
 def test_every_novel_client_has_a_point_for_each_size(points: list[dict[str, Any]]) -> None:
-    assert [(p["client"], p["share"]) for p in points] == [(f"client-0{i}", s) for i in (6, 7) for s in SHARES]
+    assert [(p["client"], p["share"]) for p in points] == [(f"client-0{i}", s) for i in (8, 9) for s in SHARES]
     assert all(small["n"] < large["n"] for small, large in zip(points[1::3], points[2::3], strict=True))
 
 
