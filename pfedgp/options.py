@@ -11,11 +11,13 @@ from pfedgp.natural_settings import natural_settings
 from pfedgp_core.config import Settings
 from pfedgp_core.config_text import describe, parse_assignment
 from pfedgp_core.errors import ConfigError
+from pfedgp_core.presets import PRESETS, preset_settings
 
 __all__ = [
     "add_allow_network",
     "add_assignments",
     "add_column_key",
+    "add_preset",
     "add_resources",
     "add_settings",
     "check_simulation",
@@ -57,6 +59,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
         # The values stay text here, so that every way to give a setting is read and refused by the same function.
         parser.add_argument(f"--{key}", metavar=metavar, help=shown.replace("%", "%%"))
     add_assignments(parser)
+    add_preset(parser)
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="TOML file of settings, such as a run's config.toml"
     )
@@ -71,6 +74,15 @@ def add_assignments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         dest="assignments",
         help="any setting, repeatable; see them all with: pfedgp settings",
+    )
+
+
+def add_preset(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--preset``, which `collect_settings` reads."""
+    parser.add_argument(
+        "--preset",
+        metavar="NAME",
+        help=f"settings below all that is given: {', '.join(PRESETS)}; see them with: pfedgp settings --preset NAME",
     )
 
 
@@ -115,28 +127,30 @@ def column_key(args: argparse.Namespace) -> bytes:
 
 
 def collect_settings(flat: Mapping[str, Any], named: Mapping[str, Any], assignments: list[str]) -> Settings:
-    """Join the sources of settings: defaults < those of a data set from natural sites < file < named < ``--set``.
+    """Join the sources of settings: defaults < preset < those of natural sites < file < named < ``--set``.
 
     Parameters
     ----------
     flat : mapping
-        Flat keys of the settings file.
+        Flat keys of the settings file; ``preset`` may be among them.
     named : mapping
-        Parsed options; snake_case names, None where not given.
+        Parsed options; snake_case names, None where not given; ``preset`` among them.
     assignments : list of str
         ``key=value`` texts.
 
     Raises
     ------
     ConfigError
-        An unknown setting or a value that is not allowed.
+        An unknown setting or preset, or a value that is not allowed.
     DataError
         The number of a data set's sites is asked for, and it cannot be loaded.
     """
     given = {key: named.get(key.replace("-", "_")) for key in _NAMED}
     assigned = [f"{key}={text}" for key, text in given.items() if text is not None] + assignments
     chosen = {**flat, **dict(map(parse_assignment, assigned))}
-    return Settings.from_run_config({**natural_settings(chosen), **chosen})
+    preset = str(chosen.pop("preset", ""))
+    below = preset_settings(named.get("preset") or preset, chosen)
+    return Settings.from_run_config({**below, **natural_settings(chosen), **chosen})
 
 
 def run_folder(out: str, settings: Settings) -> Path:

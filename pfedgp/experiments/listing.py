@@ -29,7 +29,8 @@ def experiments_text(known: Mapping[str, Path]) -> str:
 
 def experiment_text(experiment: Experiment, selection: Selection) -> str:
     """Rows, columns, grids and the number of runs."""
-    lines = [experiment.title, "", f"all: {_words(experiment.settings)}", "", "columns:"]
+    preset = f"preset {experiment.preset}, " if experiment.preset else ""
+    lines = [experiment.title, "", f"all: {preset}{_words(experiment.settings)}", "", "columns:"]
     lines += [f"  {name:<16} {each.title}: {_words(each.settings)}" for name, each in experiment.columns.items()]
     lines += ["", "rows:"]
     for name, row in experiment.rows.items():

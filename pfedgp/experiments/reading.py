@@ -7,7 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pfedgp.experiments.specification import HEADS, OF_THE_TEST, SCALED, Bounds, Column, Experiment, Reported, Row, Search
+from pfedgp.experiments.specification import (
+    HEADS,
+    OF_THE_TEST,
+    SCALED,
+    Bounds,
+    Column,
+    Experiment,
+    Reported,
+    Row,
+    Search,
+)
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, PFedGPError, UnreadableFileError
 from pfedgp_core.files.toml_file import read_toml
@@ -29,6 +39,8 @@ _KEYS = {
         "columns",
         "rows",
         "search",
+        "preset",
+        "curves",
     ),
     "column": ("title", "settings"),
     "row": ("title", "settings", "columns", "paper", "grid", "at", "of", "bounds"),
@@ -75,6 +87,8 @@ def _experiment(name: str, table: Mapping[str, Any]) -> Experiment:
         columns,
         rows,
         _search(table, columns),
+        _text(table, "preset"),
+        table.get("curves", False) is True,
     )
     for row in rows.values():
         if row.of:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from itertools import product
 
+from pfedgp_core.presets import preset_settings
 from pfedgp_core.setting import Value
 
 __all__ = ["HEADS", "OF_THE_TEST", "SCALED", "Bounds", "Column", "Experiment", "Flat", "Reported", "Row", "Search"]
@@ -148,6 +149,10 @@ class Experiment:
         Of all cells.
     columns, rows : dict
     search : Search
+    preset : str
+        Of settings below those of all cells; empty: none.
+    curves : bool
+        Whether rows are compared at equal rounds, bytes and CPU seconds too.
     """
 
     name: str
@@ -162,6 +167,8 @@ class Experiment:
     columns: dict[str, Column]
     rows: dict[str, Row]
     search: Search
+    preset: str = ""
+    curves: bool = False
 
     @property
     def percent(self) -> bool:
@@ -171,4 +178,5 @@ class Experiment:
     def flat(self, row: Row, column: Column) -> Flat:
         """The settings of a cell that the file states."""
         below = self.flat(self.rows[row.of], column) if row.of else self.settings | column.settings
-        return below | row.settings | row.at.get(column.name, {})
+        stated = below | row.settings | row.at.get(column.name, {})
+        return preset_settings(self.preset, stated) | stated
