@@ -49,7 +49,7 @@ def round_record(
         "update_norm": training.update_norm,
         "usual_norm": training.usual_norm,
         "clipped": dict(training.clipped),
-        **{f"validation_{key}": None for key in report.validation},
+        **{f"validation_{key}": None for key in report.recorded},
         "evaluated": 0,
         "evaluated_of": 0,
         "standard_errors": {},
@@ -59,12 +59,14 @@ def round_record(
         "gradients": sum(reply.gradients for reply in replies),
         "bytes_sent": _bytes(training.asked),
         "bytes_received": training.bytes_received,
+        "evaluation_bytes": 0,
+        "evaluation_cpu": 0.0,
         "seconds": seconds | spent,
     }
 
 
 def with_evaluation(record: Mapping[str, Any], evaluation: Evaluation, best: bool) -> dict[str, Any]:
-    """Return a round's record with the evaluation of its model.
+    """Return a round's record with the evaluation of its model, whose costs are added and also stand by themselves.
 
     Parameters
     ----------
@@ -81,7 +83,8 @@ def with_evaluation(record: Mapping[str, Any], evaluation: Evaluation, best: boo
     seconds = record["seconds"]
     return {
         **record,
-        **{f"validation_{key}": measured[key] for key in evaluation.report.validation},
+        **{f"validation_{key}": measured[key] for key in evaluation.report.recorded},
+        **_own_validation(evaluation),
         "evaluated": len(evaluation.replies.accepted),
         "evaluated_of": evaluation.able,
         "standard_errors": evaluation.standard_errors,
@@ -89,8 +92,19 @@ def with_evaluation(record: Mapping[str, Any], evaluation: Evaluation, best: boo
         "best": best,
         "counters": dict(sorted(counters.items())),
         "bytes_sent": record["bytes_sent"] + _bytes(evaluation.asked),
+        "evaluation_bytes": _bytes(evaluation.asked),
+        "evaluation_cpu": spent[CPU],
         "seconds": {**seconds, **{phase: seconds.get(phase, 0.0) + spent[phase] for phase in spent}},
     }
+
+
+def _own_validation(evaluation: Evaluation) -> dict[str, float | int | None]:
+    """The recorded metrics over each client's own classes, where these are not all that its classifier knows."""
+    if all(a.reply.own is None for a in evaluation.replies.accepted.values()):
+        return {}
+    recorded = {f"own_{key}" for key in evaluation.report.recorded}
+    measured = evaluation.report.own(evaluation.own_pooled)
+    return {f"validation_{key}": value for key, value in measured.items() if key in recorded}
 
 
 def client_rows(roster: Roster, test: Evaluation) -> list[dict[str, Any]]:

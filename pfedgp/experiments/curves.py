@@ -13,7 +13,7 @@ _COSTS = ("round", "gradients", "bytes", "cpu")
 
 
 def curves_table(cells: Sequence[Cell], result: Callable[[Cell], Mapping[str, Any] | None]) -> str:
-    """A line for each evaluation of each run; gradients, bytes and CPU seconds are those of all rounds up to it."""
+    """A line for each evaluation of each run; gradients, bytes and CPU seconds are those of the training up to it."""
     lines: list[tuple[Cell, Mapping[str, Any]]] = []
     for cell in cells:
         given = result(cell)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from pfedgp.experiments.bounds_figure import bounds_figure
 from pfedgp.experiments.bounds_table import Certified, bounds_csv, bounds_page, certified
+from pfedgp.experiments.budgets import budgets_page, column_curves
 from pfedgp.experiments.cells import Cell, Selection
 from pfedgp.experiments.curves import curves_table
+from pfedgp.experiments.curves_figure import curves_figure
 from pfedgp.experiments.estimates import Entry, entries
 from pfedgp.experiments.figure import figure
 from pfedgp.experiments.folder import ExperimentFolder
@@ -68,7 +70,10 @@ class Outputs:
     def _page(self, found: Mapping[tuple[str, str], Entry]) -> str:
         head = head_lines(self._experiment, self._selection, found, self.searched)
         call = command(self._experiment, self._selection, self._search)
-        return "\n".join([markdown_table(self._experiment, found, head, call), *bounds_page(self._certified())])
+        curves = budgets_page(self._experiment, self.cells, self.result)
+        return "\n".join(
+            [markdown_table(self._experiment, found, head, call), *curves, "", *bounds_page(self._certified())]
+        )
 
     def write_tables(self) -> None:
         """Write the tables of what there is so far."""
@@ -87,6 +92,9 @@ class Outputs:
     def write_figure(self) -> None:
         """Write the figures as SVG and PNG."""
         self._draw("figure", figure(self._experiment, self._found()))
+        for column in self._selection.columns if self._experiment.curves else ():
+            if curves := column_curves(self.cells, column, self.result):
+                self._draw(f"curves-{column}", curves_figure(self._experiment, column, curves))
         if found := self._certified():
             self._draw("bounds", bounds_figure(self._experiment.title, found))
 

@@ -34,7 +34,8 @@ def completed_result(cell: Cell, run: Path) -> dict[str, Any]:
     -------
     dict
         ``metrics`` holds all numbers of ``summary.json`` that measure the final test, those of inner tables under
-        dotted keys, and ``curve`` a record for each evaluation on validation data with the costs up to it.
+        dotted keys, and ``curve`` a record for each evaluation on validation data with the costs of the training up
+        to it, without those of evaluations.
 
     Raises
     ------
@@ -54,7 +55,7 @@ def completed_result(cell: Cell, run: Path) -> dict[str, Any]:
         "rounds": summary["rounds"],
         "best_round": summary["best_round"],
         "costs": {key: summary[key] for key in _COSTS},
-        "curve": _curve([read_record(line) for line in lines], report.validation),
+        "curve": _curve([read_record(line) for line in lines], report.recorded),
         "partition_hash": summary.get("partition_hash"),
         **points,
     }
@@ -92,17 +93,16 @@ def _numbers(table: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
 
 
 def _curve(records: list[dict[str, Any]], keys: tuple[str, ...]) -> list[dict[str, Any]]:
-    """The rounds with an evaluation, and what all rounds up to each have cost."""
+    """The rounds with an evaluation, and what the training has cost up to each; own-class metrics where they differ."""
     points, spent = [], dict.fromkeys(("gradients", "bytes", CPU), 0.0)
     for record in records:
         spent["gradients"] += record.get("gradients", 0)
         spent["bytes"] += record.get("bytes_sent", 0) + record.get("bytes_received", 0)
-        spent[CPU] += _seconds(record)
+        spent["bytes"] -= record.get("evaluation_bytes", 0)
+        spent[CPU] += float(record["seconds"].get(CPU, 0.0)) - record.get("evaluation_cpu", 0.0)
         if record.get("evaluated"):
             measured = {key: record.get(f"validation_{key}") for key in keys}
+            own = {f"own_{key}": record.get(f"validation_own_{key}") for key in keys}
+            measured |= {key: value for key, value in own.items() if value is not None}
             points.append({"round": record["round"], **measured, **spent})
     return points
-
-
-def _seconds(record: Mapping[str, Any]) -> float:
-    return float(record["seconds"].get(CPU, 0.0))

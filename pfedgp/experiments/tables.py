@@ -33,7 +33,13 @@ def markdown_table(experiment: Experiment, found: Found, head: Sequence[str], co
 
 
 def _column(experiment: Experiment, found: Found, column: str) -> list[str]:
-    rows = [entry for (_, name), entry in found.items() if name == column]
+    """The table of a column; rows of which nothing was run are named under it."""
+    every = [entry for (_, name), entry in found.items() if name == column]
+    rows = [entry for entry in every if entry.results or entry.reasons]
+    left = [entry.row.title for entry in every if entry not in rows]
+    told = [f"Not run: {', '.join(left)}."] if left else []
+    if not rows:
+        return told
     digits, reported = (1 if experiment.percent else 3), any(entry.paper for entry in rows)
     unit = f"{experiment.metric.replace('_', ' ')}{', %' if experiment.percent else ''}"
     titles = ["method", *(["paper"] if reported else []), f"ours: {unit}", *(["difference"] if reported else [])]
@@ -52,7 +58,8 @@ def _column(experiment: Experiment, found: Found, column: str) -> list[str]:
             cells += [_count(entry.cost("gradients")), size(entry.cost("bytes") or 0.0)]
             cells += [_count(entry.cost("cpu_seconds")), entry.state or str(len(entry.seeds))]
         lines.append(f"| {' | '.join(cells)} |")
-    return [*lines, "", "ECE and NLL are over each client's own classes. Costs are means over seeds, of all clients."]
+    lines += ["", "ECE and NLL are over each client's own classes. Costs are means over seeds, of all clients."]
+    return [*lines, "", *told] if told else lines
 
 
 def _text(estimate: Estimate | None, digits: int, sign: bool = False) -> str:

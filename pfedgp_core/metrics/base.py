@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 __all__ = ["Direction", "Metric", "Place"]
 
-Place = Literal["validation", "client", "own", "pooled", "baseline"]
+Place = Literal["validation", "record", "client", "own", "pooled", "baseline"]
 Direction = Literal["higher", "lower", "neither"]
 
 
@@ -27,9 +27,10 @@ class Metric:
     better : str
         Whether ``higher`` or ``lower`` values are better, or ``neither``, as where a nominal level is best.
     shown : tuple of str
-        Where it is shown: in a round's ``validation``, in the row of each ``client`` (``own``: there and in the summary
-        a second time, over the client's own classes alone), over the ``pooled`` test samples, or there as a
-        ``baseline``, which says not how good the model is but what it has to beat.
+        Where it is shown: in a round's ``validation`` (``record``: in the file of rounds alone), in the row of each
+        ``client`` (``own``: there and in the summary a second time, over the client's own classes alone), over the
+        ``pooled`` test samples, or there as a ``baseline``, which says not how good the model is but what it has to
+        beat.
     share : bool
         Whether it is a share of samples, which reads best as a percentage.
     line : str

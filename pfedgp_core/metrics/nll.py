@@ -21,5 +21,5 @@ NLL = Metric(
         "regression",
     ),
     better="lower",
-    shown=("client", "own", "pooled"),
+    shown=("record", "client", "own", "pooled"),
 )

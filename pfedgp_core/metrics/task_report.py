@@ -61,6 +61,11 @@ class TaskReport:
         return _keys(self.metrics("validation"))
 
     @property
+    def recorded(self) -> tuple[str, ...]:
+        """Keys of the metrics of a round's validation that its record holds."""
+        return _keys(self.metrics("validation", "record"))
+
+    @property
     def client(self) -> tuple[str, ...]:
         """Keys of the metrics in a client's row."""
         return _keys(self.metrics("client"))

@@ -11,8 +11,11 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-__all__ = ["DARK", "LIGHT", "Drawing"]
+__all__ = ["DARK", "LIGHT", "SERIES", "Drawing"]
 
+# Of lines that have to be told apart, also by people who do not see all colours (Okabe and Ito 2008).
+_LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6b5b00", "#7a7a7a")
+SERIES = tuple(f"series-{i}" for i in range(1, len(_LINES) + 1))
 LIGHT = {
     "ink": "#1a202c",
     "muted": "#4a5568",
@@ -21,6 +24,7 @@ LIGHT = {
     "panel": "#f4f6f9",
     "accent": "#2b6cb0",
     "warn": "#c53030",
+    **dict(zip(SERIES, _LINES, strict=True)),
 }
 DARK = {
     "ink": "#e6edf3",
@@ -30,6 +34,7 @@ DARK = {
     "panel": "#1a212b",
     "accent": "#6aa9ea",
     "warn": "#f58a8a",
+    **dict(zip(SERIES, _LINES, strict=True)),
 }
 _FONT = "system-ui, sans-serif"
 _PNG_SCALE = 2  # pixels a unit

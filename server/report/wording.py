@@ -127,5 +127,5 @@ def _parts(key: str) -> tuple[str, str, str]:
             key, after = key.removesuffix(ending), words
     for beginning, words in _BEFORE.items():
         if key.startswith(beginning):
-            key, before = key.removeprefix(beginning), words
+            key, before = key.removeprefix(beginning), f"{before} {words}".lstrip()
     return before, key, after

@@ -86,6 +86,8 @@ _CHECKS: dict[str, Callable[[Any], object]] = {
     "gradients": count,
     "bytes_sent": integer,
     "bytes_received": integer,
+    "evaluation_bytes": integer,
+    "evaluation_cpu": finite,
     "train_loss": _number,
     "update_norm": _number,
 }

@@ -138,3 +138,30 @@ def test_list_shows_the_experiments_and_what_one_holds(capsys: pytest.CaptureFix
     shown = capsys.readouterr().out
     assert "grid: learning-rate = 0.1, 0.05, 0.01, 0.005" in shown
     assert "22 runs" in shown
+
+
+@pytest.mark.slow
+def test_bounds_and_curves_are_written_with_the_tables(tmp_path: Path) -> None:
+    text = """
+curves = true
+seeds = [0]
+settings = { clients = 10, novel-clients = 2, rounds = 4, evaluate-every = 2, clients-per-round = 2 }
+[columns.digits]
+[rows.full]
+[rows.bound]
+of = "full"
+bounds = { shares = [0.5, 1.0], delta = 0.05 }
+"""
+    assert call(tmp_path, text) == 0
+    out = tmp_path / "out"
+    points = results(out)["bound.digits.seed-0"]["points"]
+    assert [point["client"] for point in points] == ["client-08"] * 2 + ["client-09"] * 2
+    assert all(point["bounds"]["gibbs"] > point["errors"]["gibbs"] for point in points)
+    page = (out / "table.md").read_text()
+    assert "#### Bounds against errors" in page
+    assert "4 rounds: accuracy, %" in page
+    made = {file.name for file in out.iterdir()}
+    assert {"bounds.csv", "bounds.svg", "bounds.png", "curves-digits.svg", "curves-digits.png"} <= made
+    # The same call finds all done, and another delta is another experiment.
+    assert call(tmp_path, text) == 0
+    assert call(tmp_path, text.replace("0.05", "0.1")) == 2

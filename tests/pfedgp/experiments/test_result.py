@@ -66,3 +66,19 @@ def test_a_damaged_run_is_named(run: Path) -> None:
     (run / "summary.json").write_text("{")
     with pytest.raises(DamagedStateError, match=r"summary\.json"):
         completed_result(CELL, run)
+
+
+def test_the_curve_leaves_out_what_evaluations_cost(run: Path) -> None:
+    costs = {"evaluation_bytes": 1, "evaluation_cpu": 0.2}
+    lines = [json.dumps(record(t, 5) | costs) for t in (1, 2)]
+    (run / "metrics.jsonl").write_text("\n".join(lines) + "\n")
+    last = completed_result(CELL, run)["curve"][-1]
+    assert last["bytes"] == 2
+    assert last["cpu"] == pytest.approx(0.6)
+
+
+def test_the_curve_has_own_classes_where_the_run_tells_them_apart(run: Path) -> None:
+    (run / "metrics.jsonl").write_text(json.dumps(record(1, 5) | {"validation_own_accuracy": 0.7}) + "\n")
+    (point,) = completed_result(CELL, run)["curve"]
+    assert point["own_accuracy"] == 0.7
+    assert "own_nll" not in point
