@@ -68,7 +68,8 @@ class Assert:
         Says in words which quantity is meant.
     value : number, bool, text, None, or nested lists and dicts of these
     kind : {"exact", "mc", "info", "spec"}
-        ``info`` is a value that is not to be matched, ``spec`` a table of settings to read.
+        ``info`` is a value that is not to be matched, ``spec`` a table of settings, compared where the product
+        has it and shown where it has not.
     options : dict
         Tolerance (``atol``, ``atol_float32``, ``rtol``, ``rule``, ``var``), effort (``chains``, ``steps``, ``n_min``)
         and ``test_index``.

@@ -1,11 +1,14 @@
 """Walks through the cases, computes every expected value, and judges it."""
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 
 from pfedgp.verification.compare import Verdict, compare, float32_tolerance
+from pfedgp.verification.corruption_tables import CORRUPTION_TABLE_RULES
 from pfedgp.verification.corruption_topic import CORRUPTION_SPEC_RULES, CORRUPTION_VALUES_RULES
 from pfedgp.verification.coupling_topic import COUPLING_RULES
 from pfedgp.verification.dirichlet_topic import DIRICHLET_RULES
@@ -18,6 +21,7 @@ from pfedgp.verification.layered_topic import LAYERED_RULES
 from pfedgp.verification.meta_topic import META_RULES
 from pfedgp.verification.metrics_topic import METRICS_RULES
 from pfedgp.verification.moreau_topic import MOREAU_RULES, PROX_RULES
+from pfedgp.verification.naming import head
 from pfedgp.verification.node_topics import NODE_RULES
 from pfedgp.verification.pac_topic import PAC_RULES
 from pfedgp.verification.partition_topic import PARTITION_RULES
@@ -62,6 +66,10 @@ TOPICS: dict[str, Sequence[Rule]] = {
 }
 
 
+# Rules for tables of settings; one that none of them covers is shown and not compared.
+SETTINGS: dict[str, Sequence[Rule]] = {"corruption_spec": CORRUPTION_TABLE_RULES}
+
+
 class Result(NamedTuple):
     """The outcome of one assert. ``status`` is PASS, FAIL or INFO; what is not understood is a FAIL."""
 
@@ -80,8 +88,8 @@ def verify(
 ) -> Iterator[Result]:
     """Check the selected cases one assert at a time.
 
-    In float64 every assert is checked. In float32 those exact asserts are that have a tolerance for it; sampled ones
-    are always computed in float64.
+    In float64 every assert is checked, tables of settings where the product has one of that name. In float32 those
+    exact asserts are that have a tolerance for it; sampled ones are always computed in float64.
 
     Parameters
     ----------
@@ -97,7 +105,7 @@ def verify(
         if not case.asserts:
             yield Result("FAIL", case.id, "", "not understood: the case has no asserts", understood=False)
         for check in case.asserts:
-            if check.kind == "info" or (check.kind == "spec" and case.topic in TOPICS):
+            if check.kind == "info" or (check.kind == "spec" and not _has_rule(case, check)):
                 if workspaces:
                     yield Result("INFO", case.id, check.name, _shorten(check.value))
                 continue
@@ -106,9 +114,16 @@ def verify(
                     yield _judge(Question(workspace, case, check))
 
 
+def _has_rule(case: Case, check: Assert) -> bool:
+    """Whether a table of settings is one that the product has too; in an unknown topic, that is asked and fails."""
+    return case.topic not in TOPICS or any(re.search(r.pattern, head(check.name)) for r in SETTINGS.get(case.topic, ()))
+
+
 def _in_float32(case: Case, check: Assert) -> bool:
     if case.topic not in TOPICS or check.kind not in KINDS:
         return True  # what cannot be understood is reported whatever the precision
+    if check.kind == "spec":
+        return False  # settings have no precision
     return check.kind == "exact" and float32_tolerance(check) is not None
 
 
@@ -122,10 +137,12 @@ def _judge(question: Question) -> Result:
             raise NotUnderstood(f"the topic {case.topic!r} is not known")
         if check.kind not in KINDS:
             raise NotUnderstood(f"the kind {check.kind!r} is not known")
-        value = answer(question, TOPICS[case.topic])
+        value = answer(question, (SETTINGS if check.kind == "spec" else TOPICS)[case.topic])
         draws = None
         if isinstance(value, Sampled):
             value, draws = value
+        if check.kind == "spec":
+            check = replace(check, options={"atol": 0.0} | check.options)
         verdict = compare(value, check, float32=float32, draws=draws)
     except NotUnderstood as reason:
         understood, verdict = False, Verdict(False, f"not understood: {reason}")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.pfedgp.verification.golden_runs import failures, results
+from tests.pfedgp.verification.golden_runs import failures, public, results
 
 IMAGE = np.random.default_rng(5).integers(0, 256, (5, 9, 3))
 FACTORS = {1: 0.4, 2: 0.3, 3: 0.2, 4: 0.1, 5: 0.05}
@@ -75,3 +75,35 @@ def test_number_of_noise_models(severities: list[int], number: int) -> None:
     inputs = {"severities_of_the_paper": severities}
     asked = {"id": "a", "topic": "corruption_spec", "inputs": inputs, "asserts": asserts}
     assert [r.status for r in results([asked])] == ["PASS"]
+
+
+def table(name: str, **changed: Any) -> list[dict[str, Any]]:
+    """The public case with one table of parameters, some corruptions of it changed."""
+    (found,) = [each for each in public("corruption_spec") if each["id"] == "corruptions-spec"]
+    (stated,) = [each for each in found["asserts"] if each["name"] == name]
+    return [found | {"asserts": [stated | {"value": stated["value"] | changed}]}]
+
+
+@pytest.mark.parametrize("name", ["parameters_imagecorruptions", "parameters_cifar_c"])
+def test_tables_of_parameters_are_compared(name: str) -> None:
+    assert [r.status for r in results(table(name))] == ["PASS"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"contrast": [0.4, 0.3, 0.2, 0.1, 0.06]},
+        {"zoom_blur": ["1:1.11:.01", "1:1.16:.01", "1:1.21:.02", "1:1.26:.02", "1:1.31:.02"]},
+        {"elastic_transform": ["alpha 12.5", "16.25", "21.25", "25", "31"]},
+        {"fog": [[1.5, 2]]},
+        {"wind": [1, 2, 3, 4, 5]},
+    ],
+)
+def test_another_parameter_fails(changed: dict[str, Any]) -> None:
+    assert [r.status for r in results(table("parameters_imagecorruptions", **changed))] == ["FAIL"]
+
+
+def test_a_table_that_is_none_is_not_understood() -> None:
+    asked = table("parameters_cifar_c")
+    asked[0]["asserts"][0]["value"] = [1, 2]
+    assert [r.understood for r in results(asked)] == [False]
