@@ -18,7 +18,8 @@ from server.run.origin import Origin
 
 __all__ = ["ConsoleReporter"]
 
-_MOST_ROWS = 100  # of the table per client; the rest is in clients.csv
+_MOST_ROWS = 30  # of the table per client; of more clients the worst and the best are shown
+_EXTREME = 5  # of each
 _WIDEST_CELL = 40
 _MOST_NAMED = 20  # clients in a line
 _LATEST = 9  # rounds that the time left is estimated from
@@ -105,10 +106,12 @@ class ConsoleReporter(Reporter):
     def finish(self, rows: Sequence[Mapping[str, Any]], summary: Mapping[str, Any], path: Path) -> None:
         """Print the table per client, the federation's own line and, last, where the artefacts are."""
         self._print("")
-        for line in _client_table(rows[:_MOST_ROWS]):
-            self._print(line)
+        shown = rows
         if len(rows) > _MOST_ROWS:
-            self._print(f"... and {len(rows) - _MOST_ROWS} more clients in clients.csv")
+            shown, where = self._extreme(rows), path / "clients.csv"
+            self._print(f"{len(rows)} clients, all in {where}; those with the worst and the best {self._report.score}:")
+        for line in _client_table(shown):
+            self._print(line)
         self._name("no test result", summary.get("missing_clients"))
         failures = list((summary.get("failures") or {}).items())
         for name, reasons in failures[:_MOST_NAMED]:
@@ -142,6 +145,13 @@ class ConsoleReporter(Reporter):
         for note in summary.get("notes") or ():
             self._print(f"           {note}")
         self._print(f"{path}")
+
+    def _extreme(self, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """The clients with the worst score and those with the best, of all that have one, the worst first."""
+        (score,) = [metric for metric in self._report.metrics("client") if metric.key == self._report.score]
+        measured = [row for row in rows if row.get(score.key) is not None]
+        ordered = sorted(measured, key=lambda row: score.worth(row[score.key]))
+        return ordered if len(ordered) <= 2 * _EXTREME else ordered[:_EXTREME] + ordered[-_EXTREME:]
 
     def _validation(self, record: Mapping[str, Any]) -> str:
         """The metrics of a round's validation; most rounds have none."""

@@ -167,9 +167,19 @@ def test_a_run_without_any_client_or_result(reporter: ConsoleReporter, out: io.S
 
 
 def test_a_thousand_clients_stay_readable(reporter: ConsoleReporter, out: io.StringIO) -> None:
-    reporter.finish([ROW] * 1000, SUMMARY, Path("/runs/a"))
-    assert "... and 900 more clients in clients.csv" in out.getvalue()
-    assert len(out.getvalue().splitlines()) < 120
+    rows = [ROW | {"name": f"client-{i:03}", "accuracy": (i * 7 % 1000) / 1000} for i in range(1000)]
+    reporter.finish([*rows, ROW | {"name": "client-new", "accuracy": None}], SUMMARY, Path("/runs/a"))
+    lines = out.getvalue().splitlines()
+    assert len(lines) < 30
+    where = "1001 clients, all in /runs/a/clients.csv; those with the worst and the best accuracy:"
+    first = lines.index(where) + 3
+    names = [line.split()[0] for line in lines[first : first + 10]]
+    assert names == [f"client-{i:03}" for _, i in sorted((i * 7 % 1000, i) for i in range(1000)) if _ < 5 or _ > 994]
+
+
+def test_a_table_of_some_clients_shows_all(reporter: ConsoleReporter, out: io.StringIO) -> None:
+    reporter.finish([ROW | {"name": f"client-{i:02}"} for i in range(30)], SUMMARY, Path("/runs/a"))
+    assert sum(line.startswith("client-") for line in out.getvalue().splitlines()) == 30
 
 
 def test_prints_to_the_present_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
