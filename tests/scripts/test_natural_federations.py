@@ -10,7 +10,9 @@ from scipy.stats import binomtest
 from experiments import natural_federations as experiment
 from experiments.natural_federations import METHODS, Results, Site
 from pfedgp_core.config import Settings
-from pfedgp_core.data.samples import ClientData, TensorSplit
+from pfedgp_core.data.samples import ClientData, Dataset, TensorSplit
+from pfedgp_core.data.site_table import Column, site_table
+from pfedgp_core.registry import DATASETS, DatasetEntry
 
 KEY = ("wards", "fedavg", 0)
 SITES = {"a": Site(10, 7.0, 3.5), "b": Site(2, 1.0, 2.0)}
@@ -43,6 +45,31 @@ def test_runs_of_other_lengths_are_not_mixed(tmp_path: Path) -> None:
     Results(tmp_path / "r", 10).add(KEY, SITES, 1.0)
     with pytest.raises(SystemExit, match="holds runs of 10 rounds, not 20: give another --out"):
         Results(tmp_path / "r", 20)
+
+
+def test_other_numbers_of_sites_are_not_mixed(tmp_path: Path) -> None:
+    Results(tmp_path / "r", 10, most=3).add(KEY, SITES, 1.0)
+    assert Results(tmp_path / "r", 10, most=3).known == {KEY: SITES}
+    with pytest.raises(SystemExit, match="another --most-sites"):
+        Results(tmp_path / "r", 10)
+
+
+def test_a_site_that_one_seed_lacks_has_the_mean_of_the_others() -> None:
+    found = {("wards", "fedavg", 0): SITES, ("wards", "fedavg", 1): {"a": Site(10, 9.0, 1.5)}}
+    means = experiment.mean_over(found, "wards", "fedavg", (0, 1))
+    assert means == {"a": Site(10, 8.0, 2.5), "b": SITES["b"]}
+
+
+@pytest.mark.parametrize(("most", "clients"), [(0, 4), (2, 2), (9, 4)])
+def test_at_most_so_many_sites_are_clients(monkeypatch: pytest.MonkeyPatch, most: int, clients: int) -> None:
+    def wards(root: str, seed: int) -> Dataset:
+        table = {"where": [i % 4 for i in range(40)], "age": [float(i) for i in range(40)]}
+        return site_table("wards", table, ("where", "ward"), [Column("age")], [i % 2 for i in range(40)], ("no", "yes"))
+
+    monkeypatch.setitem(DATASETS, "wards", DatasetEntry("wards", "", sites=True))
+    monkeypatch.setattr(DatasetEntry, "load", lambda self: wards)
+    settings = experiment.settings_of("wards", "local", 0, 20, most)
+    assert (settings.clients, settings.clients_per_round, settings.rounds) == (clients, clients, 1)
 
 
 def results(local: float, ours: float) -> dict[experiment.Key, experiment.Sites]:
