@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,8 @@ def main(args: argparse.Namespace) -> int:
         print("\n".join(_printed(shown, names, title, settings)))
     if args.plot:
         _draw(args.plot, settings, names, title)
+        # Where JSON is asked for, a program reads standard output.
+        print(f"drawn: {args.plot}", file=sys.stderr if args.json else sys.stdout)
     return 0
 
 

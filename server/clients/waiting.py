@@ -153,6 +153,8 @@ def _prospect(roster: "Roster", needed: int, waited: float) -> str:
     if not roster.started and ready >= _fewest(settings) and 0 < missing <= len(unfit):
         left = _duration(max(0.0, unfit[missing - 1] - waited))
         return f"it starts without those that cannot take part in {left}; to wait for all, set min-clients"
+    if 0 < needed - ready <= roster.starting():
+        return f"they have {_duration(settings.wait_timeout - waited)}"
     more = f"{needed - ready} more" if ready < needed else "the missing ones"
     text = f"the run ends in {_duration(settings.wait_timeout - waited)} unless {more} can take part"
     # The setting counts before round 1 alone, and every round needs min-results replies.

@@ -181,9 +181,14 @@ def checked_labels(labels: Mapping[str, np.ndarray], n_classes: int) -> dict[str
 
 
 def check_enough(train_labels: np.ndarray, n_classes: int, holders: int) -> None:
-    """Raise DataError where a class has fewer training samples than clients that hold it."""
+    """Raise DataError where a class has fewer training samples than clients that hold it, such as none."""
     counts = np.bincount(train_labels, minlength=n_classes)
     c = int(counts.argmin())
+    if not counts[c]:
+        raise DataError(
+            f"Class {c} has no training sample, so no client could learn it: give it some, or remove its samples from "
+            "the validation and test data, too."
+        )
     if counts[c] < holders:
         raise DataError(
             f"Class {c} has {counts[c]} training samples for {holders} clients that hold it; "

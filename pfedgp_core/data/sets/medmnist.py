@@ -39,7 +39,7 @@ def medmnist(root: str = "", seed: int = 0) -> Dataset:
     Parameters
     ----------
     root : str
-        The file, or a folder that holds one such file and no other ``.npz``.
+        The file, or a folder that holds one of a published name, or one ``.npz`` file alone.
 
     Raises
     ------
@@ -70,14 +70,17 @@ def _file(path: Path) -> Path:
     if not path.is_dir():
         if path.exists():
             return path
-        raise DataError(f"There is no file {path}: set data-root to one of MedMNIST, or {_fetch(path)}.")
-    found = sorted(path.glob("*.npz"))
+        kind = "file" if path.suffix == ".npz" else "folder"
+        raise DataError(f"There is no {kind} {path}: set data-root to a file of MedMNIST, or {_fetch(path)}.")
+    files = sorted(path.glob("*.npz"))
+    # The folder may hold other data sets, too.
+    found = [each for each in files if each.name in CHECKSUMS] or files
     if len(found) == 1:
         return found[0]
     if found:
         names = few([each.name for each in found])
         raise DataError(f"{path} holds {len(found)} sets ({names}): set data-root to the one to take, with its name.")
-    raise DataError(f"There is no .npz file in {path}: set data-root to one of MedMNIST, or {_fetch(path)}.")
+    raise DataError(f"There is no .npz file in {path}: set data-root to a file of MedMNIST, or {_fetch(path)}.")
 
 
 def _fetch(path: Path) -> str:

@@ -61,7 +61,8 @@ def test_regression(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(("name", "start"), [("a.png", b"\x89PNG"), ("a.svg", b"<svg"), ("A.PNG", b"\x89PNG")])
 def test_plot(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, start: bytes) -> None:
-    printed(capsys, "--plot", str(tmp_path / name))
+    text = printed(capsys, "--plot", str(tmp_path / name))
+    assert text.splitlines()[-1] == f"drawn: {tmp_path / name}"
     assert (tmp_path / name).read_bytes().startswith(start)
 
 

@@ -200,3 +200,11 @@ def test_a_federation_that_everybody_left_ends(tmp_path: Path) -> None:
     with pytest.raises(RunFailedError, match="0 of 1 clients are ready after 1 s"):
         start(grid, settings, tmp_path / "run")
     assert Run(tmp_path / "run").summary["status"] == "failed"
+
+
+def test_clients_that_are_starting_are_no_reason_to_speak_of_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    roster = Roster(SMALL.replace(wait_timeout=150.0))
+    monkeypatch.setattr(roster, "starting", lambda: 5)
+    assert waiting._prospect(roster, 3, 0.0) == "they have 2 min"
+    monkeypatch.setattr(roster, "starting", lambda: 2)
+    assert waiting._prospect(roster, 3, 0.0) == "the run ends in 2 min unless 3 more can take part"

@@ -267,3 +267,9 @@ def test_bad_fractions_are_refused(bad):
 def test_negative_number_of_items_is_refused():
     with pytest.raises(DataError):
         largest_remainder_counts([1.0], -1)
+
+
+def test_a_class_of_test_data_alone_is_named_as_such() -> None:
+    labels = {"train": np.repeat([0, 1, 2], 20), "test": np.repeat([0, 1, 2, 3], 5)}
+    with pytest.raises(DataError, match=r"Class 3 has no training sample, so no client could learn it"):
+        k_class_partition(labels, 4, 4, 2, 0)

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from pfedgp_core.data.datasets import load_dataset
+from pfedgp_core.data.sets.medmnist import CHECKSUMS
 from pfedgp_core.errors import DataError
+from pfedgp_core.files.checksum import md5_of
 from tests.image_files import write_medmnist
 
 
@@ -35,6 +37,18 @@ def test_a_folder_with_two_files(tmp_path: Path) -> None:
     shutil.copy(write_medmnist(tmp_path / "a.npz"), tmp_path / "b.npz")
     with pytest.raises(DataError, match=r"holds 2 sets \(a.npz, b.npz\): set data-root to the one to take"):
         load_dataset("medmnist", str(tmp_path))
+
+
+def test_a_folder_that_holds_other_sets_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_medmnist(tmp_path / "bloodmnist.npz")
+    monkeypatch.setitem(CHECKSUMS, path.name, md5_of(path))
+    np.savez(tmp_path / "another.npz", x=np.zeros(3))
+    assert len(load_dataset("medmnist", str(tmp_path)).train) == 12
+
+
+def test_a_missing_folder_is_called_one(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"There is no folder .*/nothing: set data-root to a file of MedMNIST"):
+        load_dataset("medmnist", str(tmp_path / "nothing"))
 
 
 @pytest.mark.parametrize(
