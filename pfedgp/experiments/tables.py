@@ -37,9 +37,9 @@ def _column(experiment: Experiment, found: Found, column: str) -> list[str]:
     every = [entry for (_, name), entry in found.items() if name == column]
     rows = [entry for entry in every if entry.results or entry.reasons]
     left = [entry.row.title for entry in every if entry not in rows]
-    told = [f"Not run: {', '.join(left)}."] if left else []
+    unrun = [f"Not run: {', '.join(left)}."] if left else []
     if not rows:
-        return told
+        return unrun
     digits, reported = (1 if experiment.percent else 3), any(entry.paper for entry in rows)
     unit = f"{experiment.metric.replace('_', ' ')}{', %' if experiment.percent else ''}"
     titles = ["method", *(["paper"] if reported else []), f"ours: {unit}", *(["difference"] if reported else [])]
@@ -59,7 +59,7 @@ def _column(experiment: Experiment, found: Found, column: str) -> list[str]:
             cells += [_count(entry.cost("cpu_seconds")), entry.state or str(len(entry.seeds))]
         lines.append(f"| {' | '.join(cells)} |")
     lines += ["", "ECE and NLL are over each client's own classes. Costs are means over seeds, of all clients."]
-    return [*lines, "", *told] if told else lines
+    return [*lines, "", *unrun] if unrun else lines
 
 
 def _text(estimate: Estimate | None, digits: int, sign: bool = False) -> str:
