@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pfedgp_core.errors import ConfigError
+from pfedgp_core.registry import METHODS, is_gaussian
 from pfedgp_core.setting import Value, choices_text
 
 __all__ = ["PRESETS", "preset_settings"]
@@ -36,6 +37,7 @@ _PAPER: Flat = {
     "local-epochs": 1,
     "local-steps": 20,
     "batch-size": 20,
+    "average-states": 0.0,
     "learning-rate": 0.05,
     "momentum": 0.9,
     "weight-decay": 1e-3,
@@ -60,6 +62,9 @@ _VARIANTS: dict[tuple[str, str], Flat] = {
     ("ip-data", "cifar100"): {"learning-rate": 0.01},
     ("ip-compute", "cifar100"): {"local-epochs": 3, "learning-rate": 0.01},
 }
+# Of methods with a softmax head, as in the code of pFedMe, whose protocol the paper follows: plain SGD. Momentum 0.9
+# makes the steps of twenty mini-batches ten times as long, and the network a constant in the first visits.
+_PLAIN: Flat = {"momentum": 0.0}
 # What the paper or official code says of a method, beside the 20 mini-batches of 20 that all others take in a visit.
 _METHODS: dict[str, Flat] = {
     "local": {"rounds": 1, "evaluate-every": 1, "local.epochs": 100},
@@ -71,6 +76,7 @@ _METHODS: dict[str, Flat] = {
         "local-steps": 50,
         "batch-size": 64,
         "learning-rate": 0.005,
+        "momentum": 0.9,
         "weight-decay": 5e-5,
     },
 }
@@ -79,7 +85,8 @@ _METHODS: dict[str, Flat] = {
 def _paper(chosen: Mapping[str, Any]) -> Flat:
     given: dict[str, Any] = {"method": "pfedgp", "dataset": "", **_PAPER, **chosen}
     dataset, method = str(given["dataset"]), str(given["method"])
-    found = _PAPER | {"classes-per-client": _CLASSES.get(dataset, 2)} | _METHODS.get(method, {})
+    plain = {} if method not in METHODS or is_gaussian(method) else _PLAIN
+    found = _PAPER | {"classes-per-client": _CLASSES.get(dataset, 2)} | plain | _METHODS.get(method, {})
     standard = given["partition"] == "k-class" and given.get("noise", "none") == "none"
     if standard and method == "pfedgp":
         script = "cifar10" if dataset == "cinic10" else dataset

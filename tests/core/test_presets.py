@@ -44,6 +44,22 @@ def test_local_trains_every_client_once() -> None:
     assert (found["rounds"], found["clients-per-round"]) == (1, 40)
 
 
+@pytest.mark.parametrize(
+    ("method", "momentum"),
+    [
+        ("fedavg", 0.0),
+        ("fedper", 0.0),
+        ("knn-per", 0.0),
+        ("pfedhn", 0.9),
+        ("pfedgp", 0.9),
+        ("lda", 0.9),
+        ("local", 0.9),
+    ],
+)
+def test_methods_with_a_softmax_head_train_by_plain_sgd(method: str, momentum: float) -> None:
+    assert preset_settings("paper", {"method": method})["momentum"] == momentum
+
+
 def test_no_name_is_no_preset() -> None:
     assert preset_settings("", {"method": "fedavg"}) == {}
 
