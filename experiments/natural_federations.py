@@ -30,7 +30,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -43,6 +42,7 @@ from pfedgp_core.files.csv_text import read_csv
 from pfedgp_core.methods.make import make_method
 from pfedgp_core.metrics.classification import MetricSums, metric_sums
 from pfedgp_core.numerics.streams import Stream
+from server.run.settings import dump_settings
 
 DATASETS = ("indo-rct", "cancer", "contraception")
 FEDERATED = ("local", "fedavg", "pfedgp")
@@ -114,10 +114,10 @@ def measured(settings: Settings, folder: Path) -> Sites:
     if not completed(folder):
         arguments: list[object] = ["resume", folder]
         if not (folder / "config.toml").exists():
-            given = (
-                f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in changed(settings)
-            )
-            arguments = ["simulate", "--out", folder, *(part for text in given for part in ("--set", text))]
+            # All of them, as a number of sites that is a default elsewhere is none here.
+            file = folder.with_suffix(".toml")
+            file.write_text(dump_settings(settings), encoding="utf-8")
+            arguments = ["simulate", "--out", folder, "--config", file]
         command = [sys.executable, "-m", "pfedgp", *map(str, arguments), "--workers", "1"]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -136,12 +136,6 @@ def completed(folder: Path) -> bool:
     """Whether the run in a folder went to its end."""
     file = folder / "summary.json"
     return file.exists() and json.loads(file.read_text(encoding="utf-8"))["status"] == "completed"
-
-
-def changed(settings: Settings) -> list[tuple[str, Any]]:
-    """The settings that are not the defaults."""
-    usual = Settings().to_run_config()
-    return [(key, value) for key, value in settings.to_run_config().items() if usual.get(key) != value]
 
 
 def rate(sites: Sequence[ClientData]) -> Sites:

@@ -1,6 +1,8 @@
 """experiments/natural_federations.py: intervals, the table, and a file of results that was cut off."""
 
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.data.samples import ClientData, Dataset, TensorSplit
 from pfedgp_core.data.site_table import Column, site_table
 from pfedgp_core.registry import DATASETS, DatasetEntry
+from server.run.settings import read_settings_file
 
 KEY = ("wards", "fedavg", 0)
 SITES = {"a": Site(10, 7.0, 3.5), "b": Site(2, 1.0, 2.0)}
@@ -70,6 +73,25 @@ def test_at_most_so_many_sites_are_clients(monkeypatch: pytest.MonkeyPatch, most
     monkeypatch.setattr(DatasetEntry, "load", lambda self: wards)
     settings = experiment.settings_of("wards", "local", 0, 20, most)
     assert (settings.clients, settings.clients_per_round, settings.rounds) == (clients, clients, 1)
+
+
+def test_a_run_gets_its_number_of_sites_where_that_is_a_default_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Settings] = []
+
+    def run(command: list[str], **_: Any) -> "subprocess.CompletedProcess[str]":
+        file = Path(command[command.index("--config") + 1])
+        given.append(Settings.from_run_config(read_settings_file(file)))
+        folder = Path(command[command.index("--out") + 1])
+        folder.mkdir()
+        (folder / "clients.csv").write_text("name,n_test,accuracy,nll\na,4,0.75,0.5\nb,0,,\n")
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(experiment.subprocess, "run", run)
+    settings = Settings(clients=Settings().clients, partition="natural")
+    assert experiment.measured(settings, tmp_path / "run") == {"a": Site(4, 3, 2.0)}
+    assert given == [settings]
 
 
 def results(local: float, ours: float) -> dict[experiment.Key, experiment.Sites]:
