@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pfedgp_core.config import Settings
-from pfedgp_core.learning.timing import CPU
+from pfedgp_core.learning.timing import CPU, EVALUATION_CPU
 from pfedgp_core.metrics.task_report import TaskReport
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 from pfedgp_core.wire.versions import software_versions
@@ -59,9 +59,8 @@ def round_record(
         "gradients": sum(reply.gradients for reply in replies),
         "bytes_sent": _bytes(training.asked),
         "bytes_received": training.bytes_received,
-        "evaluation_bytes": 0,
-        "evaluation_cpu": 0.0,
-        "seconds": seconds | spent,
+        "bytes_evaluation": 0,
+        "seconds": seconds | spent | {EVALUATION_CPU: 0.0},
     }
 
 
@@ -92,9 +91,12 @@ def with_evaluation(record: Mapping[str, Any], evaluation: Evaluation, best: boo
         "best": best,
         "counters": dict(sorted(counters.items())),
         "bytes_sent": record["bytes_sent"] + _bytes(evaluation.asked),
-        "evaluation_bytes": _bytes(evaluation.asked),
-        "evaluation_cpu": spent[CPU],
-        "seconds": {**seconds, **{phase: seconds.get(phase, 0.0) + spent[phase] for phase in spent}},
+        "bytes_evaluation": _bytes(evaluation.asked),
+        "seconds": {
+            **seconds,
+            **{phase: seconds.get(phase, 0.0) + spent[phase] for phase in spent},
+            EVALUATION_CPU: spent[CPU],
+        },
     }
 
 

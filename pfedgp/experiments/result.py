@@ -10,7 +10,7 @@ from pfedgp.experiments.origin import commit, machine
 from pfedgp_core.files.json_file import read_object
 from pfedgp_core.files.regular import read_text
 from pfedgp_core.files.state import kept
-from pfedgp_core.learning.timing import CPU
+from pfedgp_core.learning.timing import CPU, EVALUATION_CPU
 from pfedgp_core.metrics.task_report import task_report
 from server.run.record_lines import read_record
 
@@ -98,8 +98,9 @@ def _curve(records: list[dict[str, Any]], keys: tuple[str, ...]) -> list[dict[st
     for record in records:
         spent["gradients"] += record.get("gradients", 0)
         spent["bytes"] += record.get("bytes_sent", 0) + record.get("bytes_received", 0)
-        spent["bytes"] -= record.get("evaluation_bytes", 0)
-        spent[CPU] += float(record["seconds"].get(CPU, 0.0)) - record.get("evaluation_cpu", 0.0)
+        spent["bytes"] -= record.get("bytes_evaluation", 0)
+        seconds = record["seconds"]
+        spent[CPU] += float(seconds.get(CPU, 0.0)) - float(seconds.get(EVALUATION_CPU, 0.0))
         if record.get("evaluated"):
             measured = {key: record.get(f"validation_{key}") for key in keys}
             own = {f"own_{key}": record.get(f"validation_own_{key}") for key in keys}

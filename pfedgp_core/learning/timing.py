@@ -7,9 +7,10 @@ from contextlib import contextmanager
 
 from pfedgp_core.learning.result import UpdateResult
 
-__all__ = ["CPU", "PhaseTimer", "cpu_time", "network_time"]
+__all__ = ["CPU", "EVALUATION_CPU", "PhaseTimer", "cpu_time", "network_time"]
 
 CPU = "cpu"  # a phase beside the others, which it covers
+EVALUATION_CPU = "evaluation_cpu"  # of a round: the part of that which was spent on validation
 
 
 class PhaseTimer:

@@ -108,8 +108,8 @@ class ConsoleReporter(Reporter):
         self._print("")
         shown = rows
         if len(rows) > _MOST_ROWS:
-            shown, where = self._extreme(rows), path / "clients.csv"
-            self._print(f"{len(rows)} clients, all in {where}; those with the worst and the best {self._report.score}:")
+            shown, where, score = self._extreme(rows), path / "clients.csv", self._report.metrics("client")[0].key
+            self._print(f"{len(rows)} clients, all in {where}; those with the worst and the best {score}:")
         for line in _client_table(shown):
             self._print(line)
         self._name("no test result", summary.get("missing_clients"))
@@ -147,8 +147,8 @@ class ConsoleReporter(Reporter):
         self._print(f"{path}")
 
     def _extreme(self, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """The clients with the worst score and those with the best, of all that have one, the worst first."""
-        (score,) = [metric for metric in self._report.metrics("client") if metric.key == self._report.score]
+        """The clients with the worst first metric and those with the best, of all that have it, the worst first."""
+        score = self._report.metrics("client")[0]
         measured = [row for row in rows if row.get(score.key) is not None]
         ordered = sorted(measured, key=lambda row: score.worth(row[score.key]))
         return ordered if len(ordered) <= 2 * _EXTREME else ordered[:_EXTREME] + ordered[-_EXTREME:]

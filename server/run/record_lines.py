@@ -86,8 +86,7 @@ _CHECKS: dict[str, Callable[[Any], object]] = {
     "gradients": count,
     "bytes_sent": integer,
     "bytes_received": integer,
-    "evaluation_bytes": integer,
-    "evaluation_cpu": finite,
+    "bytes_evaluation": integer,
     "train_loss": _number,
     "update_norm": _number,
 }

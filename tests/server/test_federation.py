@@ -53,7 +53,7 @@ def test_record_counts_bytes_and_shares_of_time(plain: Run) -> None:
     assert [r["bytes_sent"] for r in plain.records] == [3 * vector, 8 * vector, 3 * vector, 8 * vector]
     assert {r["bytes_received"] for r in plain.records} == {3 * vector}
     for record in plain.records:
-        assert set(record["seconds"]) == {"round", "train", "evaluate", "network", "gp", "cpu"}
+        assert set(record["seconds"]) == {"round", "train", "evaluate", "network", "gp", "cpu", "evaluation_cpu"}
         assert record["seconds"]["gp"] > 0
     assert plain.summary["gp_share"] + plain.summary["network_share"] == pytest.approx(1)
 

@@ -69,7 +69,7 @@ def test_a_damaged_run_is_named(run: Path) -> None:
 
 
 def test_the_curve_leaves_out_what_evaluations_cost(run: Path) -> None:
-    costs = {"evaluation_bytes": 1, "evaluation_cpu": 0.2}
+    costs = {"bytes_evaluation": 1, "seconds": {"cpu": 0.5, "evaluation_cpu": 0.2}}
     lines = [json.dumps(record(t, 5) | costs) for t in (1, 2)]
     (run / "metrics.jsonl").write_text("\n".join(lines) + "\n")
     last = completed_result(CELL, run)["curve"][-1]
