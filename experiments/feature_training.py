@@ -54,25 +54,26 @@ class Run:
 
 PREDICTIVE: dict[str, Any] = {"local_epochs": 3}
 LOO: dict[str, Any] = {"local_epochs": 3, "objective": "loo"}
+FEDAVG: dict[str, Any] = {"method": "fedavg", "momentum": 0.0}  # plain SGD: momentum 0.9 makes its network a constant
 RUNS = {
-    "fedavg": Run({"method": "fedavg"}),
+    "fedavg": Run(FEDAVG),
     "predictive": Run(PREDICTIVE),
     "loo": Run(LOO),
     "loo, step 0.1": Run(LOO | {"learning_rate": 0.1}),
     "joint": Run(LOO, joint=1.0),
     "loo, server momentum 0.8": Run(LOO, server_momentum=0.8),
     "loo, 6 steps": Run(LOO | {"local_epochs": 6}),
-    "fedavg, server momentum 0.8": Run({"method": "fedavg"}, server_momentum=0.8),
+    "fedavg, server momentum 0.8": Run(FEDAVG, server_momentum=0.8),
     "predictive, server momentum 0.8": Run(PREDICTIVE, server_momentum=0.8),
     "predictive, cosine": Run(PREDICTIVE | {"learning_rate": 0.1}, cosine=True),
     "loo, 6 steps, cosine": Run(LOO | {"local_epochs": 6, "learning_rate": 0.1}, cosine=True),
-    "fedavg, step 0.02": Run({"method": "fedavg", "learning_rate": 0.02}),
+    "fedavg, momentum 0.9, step 0.02": Run({"method": "fedavg", "learning_rate": 0.02}),
     "loo, cosine": Run(LOO | {"learning_rate": 0.1}, cosine=True),
-    "fedavg, cosine": Run({"method": "fedavg", "learning_rate": 0.1}, cosine=True),
+    "fedavg, cosine": Run(FEDAVG | {"learning_rate": 0.1}, cosine=True),
     "one step": Run({}),
     "one step, loo": Run({"objective": "loo"}),
     "marginal": Run(PREDICTIVE | {"objective": "marginal"}),
-    "fedper": Run({"method": "fedper"}),
+    "fedper": Run(FEDAVG | {"method": "fedper"}),
 }
 
 
