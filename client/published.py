@@ -31,7 +31,7 @@ from client.memory import require_room_for_model, site_limit
 from client.onboard import Onboarding, Outcome
 from client.own_site import own_site
 from client.source import Source
-from pfedgp_core.data.datasets import Split, client_splits, load_dataset
+from pfedgp_core.data.datasets import Split, client_splits, dataset_of
 from pfedgp_core.data.own.layout import layout_of
 from pfedgp_core.data.own.samples import Samples
 from pfedgp_core.data.simulated import simulated_partition
@@ -153,7 +153,7 @@ def _simulated(model: TrainedModel, node_config: Mapping[str, Any]) -> tuple[str
             f"partition-id = {index} is out of range: the model's federation has the clients 0 to "
             f"{settings.clients - 1}."
         )
-    dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
+    dataset = dataset_of(settings)
     if dataset.class_names != model.class_names:
         raise DataError(
             f"The model has other classes than the data set {settings.dataset!r}: give this node its own data with "

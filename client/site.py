@@ -109,6 +109,8 @@ def greeting(settings: Settings, node_config: Mapping[str, Any], spec: DataSpec 
         versions=software_versions(),
         mean=data.mean,
         std=data.std,
+        columns=data.columns,
+        value_range=data.value_range,
     )
 
 

@@ -32,11 +32,13 @@ def natural_settings(chosen: Mapping[str, Any]) -> dict[str, Any]:
         The data set cannot be loaded.
     """
     known = DATASETS.get(str(chosen.get("dataset", Settings.dataset)))
-    if known is None or not known.sites or chosen.get("partition", _NATURAL) != _NATURAL:
+    if known is None or chosen.get("partition", _NATURAL) != _NATURAL:
         return {}
-    found: dict[str, Any] = {"partition": _NATURAL, "task": known.task}
+    if not known.sites and not (known.own and _has_sites(_most(chosen))):
+        return {}
+    found: dict[str, Any] = {"partition": _NATURAL} | ({"task": known.task} if known.task else {})
     if "clients" not in chosen:
-        found["clients"] = _sites(Settings.from_run_config({**found, "clients": _MOST, **chosen}))
+        found["clients"] = _sites(_most({**found, **chosen}))
     clients = chosen.get("clients", found.get("clients"))
     away = [chosen.get(key, 0) for key in ("unseen-clients", "novel-clients")]
     if "clients-per-round" not in chosen and all(isinstance(n, int) for n in (clients, *away)):
@@ -44,11 +46,23 @@ def natural_settings(chosen: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _most(chosen: Mapping[str, Any]) -> Settings:
+    """The settings with as many clients as there can be."""
+    return Settings.from_run_config({"clients": _MOST, **chosen})
+
+
+def _has_sites(settings: Settings) -> bool:
+    """Whether a user's own data say where each sample comes from."""
+    from pfedgp_core.data.datasets import dataset_of
+
+    return dataset_of(settings).sites is not None
+
+
 def _sites(settings: Settings) -> int:
     """How many sites of the data set have enough samples."""
-    from pfedgp_core.data.datasets import load_dataset
+    from pfedgp_core.data.datasets import dataset_of
 
-    sites = load_dataset(settings.dataset, settings.data_root, settings.seed).sites
+    sites = dataset_of(settings).sites
     kept = 0 if sites is None else len(sites.kept(settings.natural_floor))
     if not kept:
         raise ConfigError(

@@ -8,6 +8,7 @@ from typing import Any
 
 from pfedgp.local.resources import ENGINES, Resources
 from pfedgp.natural_settings import natural_settings
+from pfedgp.own_dataset import with_own_data
 from pfedgp_core.config import Settings
 from pfedgp_core.config_text import describe, parse_assignment
 from pfedgp_core.errors import ConfigError
@@ -43,6 +44,9 @@ _NAMED = (
     "local-epochs",
     "seed",
     "data-root",
+    "label-column",
+    "group-column",
+    "partition-by",
     "variant",
     "objective",
     "network",
@@ -147,7 +151,7 @@ def collect_settings(flat: Mapping[str, Any], named: Mapping[str, Any], assignme
     """
     given = {key: named.get(key.replace("-", "_")) for key in _NAMED}
     assigned = [f"{key}={text}" for key, text in given.items() if text is not None] + assignments
-    chosen = {**flat, **dict(map(parse_assignment, assigned))}
+    chosen = with_own_data({**flat, **dict(map(parse_assignment, assigned))})
     preset = str(chosen.pop("preset", ""))
     below = preset_settings(named.get("preset") or preset, chosen)
     return Settings.from_run_config({**below, **natural_settings(chosen), **chosen})
@@ -179,7 +183,7 @@ def check_simulation(settings: Settings, folder: Path) -> None:
     from server.run.new_folder import check_new_folder
 
     check_new_folder(folder)  # before torch is imported, which takes most of the time of these checks
-    from pfedgp_core.data.datasets import load_dataset
+    from pfedgp_core.data.datasets import dataset_of
     from pfedgp_core.data.simulated import simulated_partition
     from pfedgp_core.learning.privacy import require_accountant
     from pfedgp_core.memory import MemoryLimit, require_memory
@@ -189,7 +193,7 @@ def check_simulation(settings: Settings, folder: Path) -> None:
 
     require_accountant(settings)
     find_method(settings)
-    dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
+    dataset = dataset_of(settings)
     simulated_partition(settings)
     needs = model_needs(settings, dataset.input_shape, len(dataset.class_names), copies=3)
     require_memory(needs, MemoryLimit.of_machine())

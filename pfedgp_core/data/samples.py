@@ -87,6 +87,10 @@ class Dataset:
         Shape of one input: (C, H, W) or (D,).
     sites : Sites, optional
         Where the samples come from, if the data set says it.
+    value_range : str
+        Of images, see `pfedgp_core.data.value_range`; empty for vectors and, of pFedGP's own data sets, for bytes.
+    columns : tuple of str
+        Names of the features of a user's table; empty for other data.
 
     Raises
     ------
@@ -104,6 +108,8 @@ class Dataset:
     std: np.ndarray
     input_shape: tuple[int, ...]
     sites: Sites | None = None
+    value_range: str = ""
+    columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, split in self.splits().items():

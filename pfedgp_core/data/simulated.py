@@ -7,7 +7,7 @@ import numpy as np
 
 from pfedgp_core.config import Settings
 from pfedgp_core.data.corruptions.noise_models import assigned
-from pfedgp_core.data.datasets import ClientData, Dataset, client_data, input_statistics, load_dataset
+from pfedgp_core.data.datasets import ClientData, Dataset, client_data, dataset_of, input_statistics
 from pfedgp_core.data.partitions.base import Partition, Partitioner
 from pfedgp_core.data.partitions.part_of_data import partition_data
 from pfedgp_core.errors import ConfigError
@@ -32,13 +32,13 @@ def simulated_partition(settings: Settings) -> Partition:
         The data set cannot be loaded, or has too few samples.
     """
     _check_task(settings)
-    dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
+    dataset = dataset_of(settings)
     split = _partitioner(dataset, settings)
     if dataset.class_names:
         partition = partition_data(split, dataset.labels, len(dataset.class_names), settings)
     else:  # without classes there is one kind of sample, in which every client shares
         partition = partition_data(split, dataset.labels, 1, settings.replace(classes_per_client=1))
-    return _with_noise(partition, dataset.input_shape, settings)
+    return _with_noise(partition, dataset, settings)
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,10 @@ class ClientSummary:
     input_shape : tuple of int
     mean, std : tuple of float
         That normalise its inputs.
+    value_range : str
+        Of a user's own images.
+    columns : tuple of str
+        Of a user's own table.
     """
 
     name: str
@@ -66,6 +70,8 @@ class ClientSummary:
     input_shape: tuple[int, ...]
     mean: tuple[float, ...]
     std: tuple[float, ...]
+    value_range: str = ""
+    columns: tuple[str, ...] = ()
 
 
 def simulated_summary(settings: Settings, index: int) -> ClientSummary:
@@ -81,6 +87,8 @@ def simulated_summary(settings: Settings, index: int) -> ClientSummary:
         dataset.input_shape,
         tuple(dataset.mean.tolist()),
         tuple(dataset.std.tolist()),
+        dataset.value_range,
+        dataset.columns,
     )
 
 
@@ -95,13 +103,14 @@ def simulated_client(settings: Settings, index: int) -> ClientData:
     return client_data(_dataset(settings), partition, index)
 
 
-def _with_noise(partition: Partition, input_shape: tuple[int, ...], settings: Settings) -> Partition:
+def _with_noise(partition: Partition, dataset: Dataset, settings: Settings) -> Partition:
     """The same with a noise model for each client, where the settings ask for it."""
     if settings.noise == "none":
         return partition
-    if len(input_shape) != 3 or input_shape[0] not in (1, 3):
+    input_shape = dataset.input_shape
+    if len(input_shape) != 3 or input_shape[0] not in (1, 3) or dataset.train.inputs.dtype != np.uint8:
         raise ConfigError(
-            f"noise = {settings.noise!r} is for images that are grey or coloured, and inputs of "
+            f"noise = {settings.noise!r} is for images of bytes that are grey or coloured, and inputs of "
             f"{settings.dataset!r} have shape {shape_text(input_shape)}: set noise = 'none'."
         )
     return replace(partition, noise=assigned(settings.clients, settings.seed, settings.noise))
@@ -109,7 +118,7 @@ def _with_noise(partition: Partition, input_shape: tuple[int, ...], settings: Se
 
 def left_out_sites(settings: Settings) -> tuple[str, ...]:
     """Sites of the data set that have too few samples to be clients; none where clients are no sites."""
-    dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
+    dataset = dataset_of(settings)
     sites = dataset.sites if PARTITIONS[settings.partition].sites else None
     return sites.left_out(settings.natural_floor) if sites else ()
 
@@ -136,7 +145,7 @@ def _partitioner(dataset: Dataset, settings: Settings) -> Partitioner:
 def _check_task(settings: Settings) -> None:
     """Raise ConfigError where the data set belongs to another task than that of the settings."""
     task = DATASETS[settings.dataset].task
-    if task != settings.task:
+    if task and task != settings.task:
         raise ConfigError(
             f"task = {settings.task!r} does not go with dataset = {settings.dataset!r}, which is for {task}: "
             f"set task = {task!r}, or choose another data set."
@@ -146,7 +155,7 @@ def _check_task(settings: Settings) -> None:
 @lru_cache(maxsize=1)
 def _dataset(settings: Settings) -> Dataset:
     """The data set, normalised by the training samples of the clients that train."""
-    dataset = load_dataset(settings.dataset, settings.data_root, settings.seed)
+    dataset = dataset_of(settings)
     partition = simulated_partition(settings)
     whole = settings.trainers == settings.clients and "train" not in partition.left_out
     if whole and not PARTITIONS[settings.partition].sites:

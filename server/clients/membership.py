@@ -183,7 +183,8 @@ def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
         if reason := difference(hello, first):
             raise RunFailedError(reason)
     if not first.own_data:
-        return DataSpec(first.class_names, first.input_shape, first.mean, first.std)
+        told = (first.class_names, first.input_shape, first.mean, first.std, first.columns, first.value_range)
+        return DataSpec(*told)
     if len({hello.input_shape for hello in hellos}) > 1:
         shapes = few([f"{hello.name}: {shape_text(hello.input_shape)}" for hello in hellos])
         raise RunFailedError(

@@ -12,6 +12,9 @@ UNKNOWN = "unknown data, as no client took part"
 OF_SIMULATIONS = (
     "dataset",
     "data-root",
+    "label-column",
+    "group-column",
+    "partition-by",
     "unseen-clients",
     "partition",
     "classes-per-client",

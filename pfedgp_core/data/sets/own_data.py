@@ -1,0 +1,241 @@
+"""A user's own data as the data set of a simulation: a path, or a TOML file that says where and how they are read.
+
+The file is how a data set is registered: it holds ``path``, relative to itself, and keys as of a site's node config.
+
+::
+
+    path = "scans"
+    label-column = "diagnosis"
+    group-column = "PatientID"
+    partition-by = "InstitutionName"
+    pages = "slices"
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pfedgp_core.data.moments import input_statistics
+from pfedgp_core.data.own.check import unusable
+from pfedgp_core.data.own.class_ids import to_split, to_targets
+from pfedgp_core.data.own.groups import shared_groups_text
+from pfedgp_core.data.own.kept_split import assign_parts, rows_by_part
+from pfedgp_core.data.own.kinds import PARQUET, split_paths
+from pfedgp_core.data.own.layout import Layout, layout_of
+from pfedgp_core.data.own.reader import fingerprint, read_splits
+from pfedgp_core.data.own.samples import Samples
+from pfedgp_core.data.own.wanted_columns import WantedColumns
+from pfedgp_core.data.partitions.sites import SPLITS, Sites
+from pfedgp_core.data.samples import Dataset
+from pfedgp_core.data.spec import normal_class, union_of_classes
+from pfedgp_core.errors import ConfigError, DataError, UnreadableFileError
+from pfedgp_core.files.toml_file import read_toml
+from pfedgp_core.names import NAME_LIMIT, name_fault
+from pfedgp_core.words import cut
+
+__all__ = ["OwnData", "own_data"]
+
+GROUP = "group"  # value of partition-by: each group is a client
+_KEYS = (
+    *("path", "label-column", "group-column", "partition-by"),
+    *("pages", "channels", "value-range", "window", "columns", "drop", "id-column", "encoding"),
+)
+
+
+@dataclass(frozen=True)
+class OwnData:
+    """Where the data are, and how they are read.
+
+    Attributes
+    ----------
+    root : str
+        Path of the data, or of a TOML file that describes them.
+    label_column, group_column, partition_by : str
+        As the settings say; empty: as the file says, or as is usual.
+    regression : bool
+        Whether the labels are targets.
+    input_shape : tuple of int, optional
+        To which images are resized.
+    rules : str
+        By which columns of a table become inputs: the setting ``column-rules``.
+    """
+
+    root: str
+    label_column: str = ""
+    group_column: str = ""
+    partition_by: str = ""
+    regression: bool = False
+    input_shape: tuple[int, ...] | None = None
+    rules: str = ""
+
+
+def own_data(source: OwnData) -> Dataset:
+    """Read the data; kept for the life of the process while their files stay as they are.
+
+    Raises
+    ------
+    ConfigError
+        There is no path, or the description is none.
+    DataError
+        The data cannot be used.
+    """
+    if not source.root:
+        raise ConfigError("dataset = 'own-data' needs the path of the data: give it as --dataset PATH or data-root.")
+    about = _description(source)
+    return _read(source, tuple(sorted(about.items())), fingerprint(about["path"]))
+
+
+def _description(source: OwnData) -> dict[str, str]:
+    """All that is said of the data, by key of a node config."""
+    path = Path(source.root).expanduser()
+    about: dict[str, Any] = {"path": str(path)}
+    if path.suffix.lower() == ".toml":
+        try:
+            about = read_toml(path)
+        except UnreadableFileError as error:
+            raise DataError(f"{path} cannot be read as the description of a data set ({error.reason}).") from error
+        wrong = [key for key, value in about.items() if key not in _KEYS or not isinstance(value, str)]
+        if wrong or "path" not in about:
+            what = f"has {wrong[0]!r}" if wrong else "has no path"
+            raise ConfigError(f"{path} {what}: a data set is described by texts for {', '.join(_KEYS)}.")
+        about["path"] = str(path.parent / Path(about["path"]).expanduser())
+    given = {
+        "label-column": source.label_column,
+        "group-column": source.group_column,
+        "partition-by": source.partition_by,
+    }
+    return {"label-column": "label"} | about | {key: value for key, value in given.items() if value}
+
+
+@lru_cache(maxsize=2)
+def _read(source: OwnData, about: tuple[tuple[str, str], ...], files: object) -> Dataset:
+    told = dict(about)
+    layout, by = replace(layout_of(told), rules=source.rules), told.get("partition-by", "")
+    column = by if _is_table(Path(told["path"])) and by not in ("", GROUP, layout.group_column) else ""
+    parts = _parts(source, told, _without(layout, column))
+    if by == GROUP and any(samples.groups is None for samples in parts.values()):
+        raise ConfigError(f"partition-by = {GROUP!r} needs groups: say what names them with group-column.")
+    if not by:
+        return _dataset(source, told["path"], _whole_splits(parts), None, by)
+    if by == GROUP:
+        owners = parts
+    else:
+        owned = _without(layout, layout.group_column if column else "")
+        owners = _parts(source, told, replace(owned, group_column=by))
+    if any(samples.groups is None for samples in owners.values()):
+        raise DataError(f"{told['path']} does not say the {by!r} of its samples: give partition-by something else.")
+    if by == GROUP:  # each client is one, so that its samples are divided as they are
+        parts = {part: replace(samples, groups=None) for part, samples in parts.items()}
+    return _dataset(source, told["path"], *_split_inside(parts, owners), by)
+
+
+def _is_table(path: Path) -> bool:
+    parts = split_paths(path) or {"": path}
+    return any(part.suffix.lower() in (".csv", ".tsv", *PARQUET) for part in parts.values())
+
+
+def _without(layout: Layout, column: str) -> Layout:
+    """The layout of a table in which a column of sites or groups is no feature; empty: of any."""
+    dropped = (*layout.choice.drop, column) if column and not layout.choice.keep else layout.choice.drop
+    return replace(layout, choice=replace(layout.choice, drop=dropped))
+
+
+def _parts(source: OwnData, told: Mapping[str, str], layout: Layout) -> dict[str, Samples]:
+    shape = source.input_shape
+    return read_splits(
+        told["path"], input_shape=shape, resize=shape is not None, label_column=told["label-column"], layout=layout
+    )
+
+
+def _whole_splits(parts: Mapping[str, Samples]) -> dict[str, Samples]:
+    """The parts that the data have; what they lack is taken out of their training samples, by their content alone."""
+    if torn := shared_groups_text({part: samples.groups for part, samples in parts.items()}):
+        raise DataError(torn)
+    drawn = _drawn(parts["train"])
+    lacking = [part for part in SPLITS if part not in parts]
+    train = [part for part in SPLITS if part not in lacking or part == "train"]
+    rows = {part: drawn[part] for part in lacking}
+    rows["train"] = np.sort(np.concatenate([drawn[part] for part in train]))
+    return {part: parts["train"].take(rows[part]) if part in rows else parts[part] for part in SPLITS}
+
+
+def _drawn(samples: Samples) -> dict[str, np.ndarray]:
+    assert samples.digests is not None  # every reader gives them
+    digests = [row.tobytes().hex() for row in samples.digests]
+    classes = [normal_class(label) for label in samples.labels or ()] or [""] * len(samples)
+    return rows_by_part(assign_parts(digests, classes, groups=samples.groups))
+
+
+def _split_inside(
+    parts: Mapping[str, Samples], owners: Mapping[str, Samples]
+) -> tuple[dict[str, Samples], dict[str, tuple[str, ...]]]:
+    """The splits of each site's own samples put together, and the site of each sample.
+
+    A site has the parts that the data have; of data in one part each site's samples are divided by themselves.
+    """
+    sites = {part: owners[part].groups or () for part in parts}
+    if len(parts) > 1:
+        if set(parts) != set(SPLITS):
+            raise DataError("Data with splits of their own need train, validation and test to be divided by sites.")
+        return dict(parts), sites
+    rows: dict[str, list[np.ndarray]] = {part: [] for part in SPLITS}
+    of = np.array(sites["train"], dtype=object)
+    for site in sorted(set(sites["train"])):
+        own = np.flatnonzero(of == site)
+        for part, chosen in _drawn(parts["train"].take(own)).items():
+            rows[part].append(own[chosen])
+    taken = {part: np.sort(np.concatenate(each)) for part, each in rows.items()}
+    return (
+        {part: parts["train"].take(each) for part, each in taken.items()},
+        {part: tuple(of[each].tolist()) for part, each in taken.items()},
+    )
+
+
+def _dataset(
+    source: OwnData, path: str, parts: Mapping[str, Samples], sites: Mapping[str, tuple[str, ...]] | None, by: str
+) -> Dataset:
+    first = parts["train"]
+    wanted = WantedColumns(first.columns, whose="the part train")
+    ordered = {part: own.arranged(wanted.order(f"the part {part}", own.columns)) for part, own in parts.items()}
+    kinds = {(samples.inputs.shape[1:], samples.value_range) for samples in ordered.values()}
+    if len(kinds) > 1:
+        raise DataError(f"The parts of {path} have inputs of several shapes or ranges: give all parts one.")
+    for samples in ordered.values():
+        if problems := unusable(samples, source.regression):
+            raise DataError(f"{path}: {problems[0]}")
+    if not len(first):
+        raise DataError(f"{path} has no training sample: give more data.")
+    names = () if source.regression else union_of_classes(samples.labels or () for samples in ordered.values())
+    splits = {
+        part: to_targets(samples) if source.regression else to_split(samples, names)
+        for part, samples in ordered.items()
+    }
+    mean, std = input_statistics(splits["train"].inputs)
+    return Dataset(
+        Path(path).name,
+        names,
+        **splits,
+        mean=mean,
+        std=std,
+        input_shape=first.inputs.shape[1:],
+        sites=None if sites is None else _sites(sites, by),
+        value_range=first.value_range,
+        columns=first.columns,
+    )
+
+
+def _sites(of: Mapping[str, tuple[str, ...]], by: str) -> Sites:
+    """Sites by what names them, in the order of numbers where all are."""
+    found = set().union(*of.values())
+    width = max(map(len, found)) if all(name.isdecimal() for name in found) else 0
+    names = {name: f"{by}-{name.zfill(width)}" for name in found}
+    for name in sorted(names.values()):
+        if fault := name_fault(name, NAME_LIMIT):
+            raise DataError(f"The {by} {cut(name, 60)!r} cannot be the name of a client, as it {fault}: rename it.")
+    known = sorted(names.values())
+    place = {name: i for i, name in enumerate(known)}
+    return Sites(tuple(known), {part: np.array([place[names[n]] for n in own], np.int64) for part, own in of.items()})
