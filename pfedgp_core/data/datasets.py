@@ -19,7 +19,6 @@ from pfedgp_core.data.samples import (
     normalised,
     stratified_split,
 )
-from pfedgp_core.data.spec import parse_shape
 from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.registry import DATASETS, TASKS, entry
 
@@ -76,18 +75,7 @@ def dataset_of(settings: Settings) -> Dataset:
     known = entry(DATASETS, "dataset", settings.dataset)
     if not known.own:
         return load_dataset(settings.dataset, settings.data_root, settings.seed)
-    from pfedgp_core.data.sets.own_data import OwnData
-
-    source = OwnData(
-        settings.data_root,
-        settings.label_column,
-        settings.group_column,
-        settings.partition_by,
-        not TASKS[settings.task].classes,
-        parse_shape(settings.input_shape),
-        settings.column_rules,
-    )
-    dataset: Dataset = known.load()(source)
+    dataset: Dataset = known.load()(settings)
     return dataset
 
 

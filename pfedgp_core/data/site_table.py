@@ -80,7 +80,8 @@ def site_table(
     splits = {part: Split(vectors[each], labels[each]) for part, each in parts.items()}
     sites = Sites(names, {part: of[each] for part, each in parts.items()})
     mean, std = input_statistics(splits["train"].inputs)
-    return Dataset(name, class_names, **splits, mean=mean, std=std, input_shape=(vectors.shape[1],), sites=sites)
+    own = (splits["train"], splits["validation"], splits["test"])
+    return Dataset(name, class_names, *own, mean, std, (vectors.shape[1],), sites)
 
 
 def _sites(values: Sequence[Any], called: str) -> tuple[tuple[str, ...], np.ndarray]:

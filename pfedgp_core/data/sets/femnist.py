@@ -65,7 +65,8 @@ def femnist(root: str = "", seed: int = 0) -> Dataset:
     of = {name: writers["train"][each] for name, each in rows.items()} | {"test": writers["test"]}
     mean, std = input_statistics(splits["train"].inputs)
     sites = Sites(tuple(names), of)
-    return Dataset("femnist", CLASSES, **splits, mean=mean, std=std, input_shape=(1, 28, 28), sites=sites)
+    own = (splits["train"], splits["validation"], splits["test"])
+    return Dataset("femnist", CLASSES, *own, mean, std, (1, 28, 28), sites)
 
 
 def _files(folder: Path, part: str) -> list[Path]:

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from pfedgp_core.config import Settings
 from pfedgp_core.data.moments import input_statistics
 from pfedgp_core.data.own.check import unusable
 from pfedgp_core.data.own.class_ids import to_split, to_targets
@@ -31,13 +32,14 @@ from pfedgp_core.data.own.samples import Samples
 from pfedgp_core.data.own.wanted_columns import WantedColumns
 from pfedgp_core.data.partitions.sites import SPLITS, Sites
 from pfedgp_core.data.samples import Dataset
-from pfedgp_core.data.spec import normal_class, union_of_classes
+from pfedgp_core.data.spec import normal_class, parse_shape, union_of_classes
 from pfedgp_core.errors import ConfigError, DataError, UnreadableFileError
 from pfedgp_core.files.toml_file import read_toml
 from pfedgp_core.names import NAME_LIMIT, name_fault
+from pfedgp_core.registry import TASKS
 from pfedgp_core.words import cut
 
-__all__ = ["OwnData", "own_data"]
+__all__ = ["OwnData", "described_data", "own_data"]
 
 GROUP = "group"  # value of partition-by: each group is a client
 _KEYS = (
@@ -71,6 +73,21 @@ class OwnData:
     regression: bool = False
     input_shape: tuple[int, ...] | None = None
     rules: str = ""
+
+
+def described_data(settings: Settings) -> Dataset:
+    """The data that settings describe. Raises as `own_data`."""
+    return own_data(
+        OwnData(
+            settings.data_root,
+            settings.label_column,
+            settings.group_column,
+            settings.partition_by,
+            not TASKS[settings.task].classes,
+            parse_shape(settings.input_shape),
+            settings.column_rules,
+        )
+    )
 
 
 def own_data(source: OwnData) -> Dataset:
@@ -218,7 +235,9 @@ def _dataset(
     return Dataset(
         Path(path).name,
         names,
-        **splits,
+        splits["train"],
+        splits["validation"],
+        splits["test"],
         mean=mean,
         std=std,
         input_shape=first.inputs.shape[1:],

@@ -98,7 +98,9 @@ def test_a_table_by_the_column_of_its_hospital(tmp_path: Path) -> None:
     assert dataset.sites is not None
     assert dataset.sites.names == ("hospital-north", "hospital-south")
     assert sum(dataset.sites.counts(part) for part in dataset.splits()).tolist() == [80, 40]
-    by_patient = own_data(OwnData(str(file), "sick", "patient", "group", rules=""))
+    told = tmp_path / "a.toml"
+    told.write_text('path = "a.csv"\nlabel-column = "sick"\ngroup-column = "patient"\ndrop = "hospital"\n')
+    by_patient = own_data(OwnData(str(told), partition_by="group"))
     assert by_patient.sites is not None
     assert len(by_patient.sites.names) == 60
 

@@ -66,7 +66,8 @@ MISTAKES = {
     "no equals sign": (["simulate", "--set", "rounds"], r"'rounds' is not of the form key=value"),
     "nan": (["simulate", "--set", "learning-rate=nan"], r"learning-rate = nan is out of range"),
     "unknown variant": (["simulate", "--variant", "x"], r"variant = 'x' is not known; choose one of: full"),
-    "unknown data set": (["simulate", "--dataset", "../x"], r"dataset = '../x' is not known; choose one of: digits"),
+    "unknown data set": (["simulate", "--dataset", "x"], r"dataset = 'x' is not known; choose one of: digits"),
+    "no data at a path": (["simulate", "--dataset", "../x"], r"There is nothing at --dataset \.\./x"),
     "partition": (
         ["simulate", "--clients", "7"],
         r"clients = 7 with classes-per-client = 2 cannot .* use clients = 5 or 10",
