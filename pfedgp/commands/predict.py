@@ -12,8 +12,12 @@ Texts that a spreadsheet would take for a formula begin with an apostrophe (`pfe
     Uncertainty of the posterior (temperature 1) in nats: in all, what more data of the site could remove, and what
     would stay (`uncertainty`). The same at any temperature, as ``predicted`` is.
 ``abstain``
-    1 where the largest of these probabilities is below ``--min-confidence``, or the threshold of ``--risk``, else 0.
-    Samples of classes that the site has never seen are flagged better with ``--temperature 1``.
+    1 where the largest of these probabilities is below ``--min-confidence``, or the threshold of ``--risk``, or where
+    ``typical`` is below ``--min-typical``, else 0. Samples of classes that the site has never seen are flagged better
+    with ``--temperature 1``.
+``typical``
+    With ``--min-typical``: the share of the site's own samples that are at least as far from the others as this one is
+    from all of them; small for what belongs to none of its classes.
 ``set``
     With ``--sets``: the classes of the prediction set, joined by ``;``.
 """
@@ -45,6 +49,7 @@ if TYPE_CHECKING:
     from pfedgp.predicting.tally import Tally
     from pfedgp_core.data.own.samples import Samples
     from pfedgp_core.site.saved import SavedSite
+    from pfedgp_core.site.typicality import Typicality
 
 __all__ = ["add_arguments", "main"]
 
@@ -77,6 +82,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "one that the site's samples choose, each predicted from all others",
     )
     parser.add_argument(
+        "--min-typical",
+        type=float,
+        metavar="SHARE",
+        help="flag rows that are less typical than this share of the site's own samples, such as 0.05: they may belong "
+        "to none of its classes",
+    )
+    parser.add_argument(
         "--prior",
         metavar="P",
         help="shares of the classes where the new samples come from, A=0.1,B=0.9, or balanced: probabilities are "
@@ -98,6 +110,8 @@ def main(args: argparse.Namespace) -> int:
     threshold = args.min_confidence
     if threshold is not None and not 0 <= threshold <= 1:
         raise ConfigError(f"--min-confidence {threshold:g} is no probability: give a number from 0 to 1.")
+    if args.min_typical is not None and not 0 <= args.min_typical <= 1:
+        raise ConfigError(f"--min-typical {args.min_typical:g} is no share: give a number from 0 to 1, such as 0.05.")
     _check_temperature(args.temperature)
     check_rules(args)
     out = None if args.out == "-" else Path(args.out).expanduser()
@@ -120,11 +134,12 @@ def main(args: argparse.Namespace) -> int:
         args.temperature = own_temperature(site)
     temperature = site.model.temperature if args.temperature is None else args.temperature
     rules = prediction_rules(site, args, float(temperature))
-    tally = Tally(site, rules.threshold or 0.0)
+    tally = Tally(site, rules.threshold or 0.0, least=args.min_typical or 0.0)
+    args.typicality = None if args.min_typical is None else _typicality(site, args.min_typical)
     args.weights = None if args.prior is None else _weights(site, args.prior)
     with interrupted():
         _predict(site, args, tally, rules, out)
-    _summarise(site, tally, temperature, args.prior, rules, out)
+    _summarise(site, tally, temperature, args, rules, out)
     return 0
 
 
@@ -171,14 +186,32 @@ def _write(
             yield block
 
     begun = False
-    for predicted in predictions(site, samples(), args.temperature, args.weights):
-        text = prediction_lines(site.class_names, predicted, tally.threshold, rules.sets)
+    for predicted in predictions(site, samples(), args.temperature, args.weights, args.typicality):
+        text = prediction_lines(site.class_names, predicted, tally.threshold, tally.least, rules.sets)
         with explained(where):
-            header = "" if begun else header_line(site.class_names, rules.sets is not None)
-            file.write((header + text).encode())
+            names = header_line(site.class_names, args.typicality is not None, rules.sets is not None)
+            file.write((text if begun else names + text).encode())
         begun = True
         tally.add(predicted)
         progress.show(tally.samples, share)
+
+
+def _typicality(site: "SavedSite", share: float) -> "Typicality":
+    from pfedgp_core.site.typicality import Typicality
+
+    found = Typicality.of(site)
+    notes = []
+    if found.smallest >= share > 0:
+        notes.append(
+            f"The site has {len(found.left_out)} different samples, too few to call anything less typical than "
+            f"{share:g} of them: nothing is flagged by that; give --min-typical above {found.smallest:.3g}."
+        )
+    if site.took_part:
+        notes.append(
+            "The site took part in training its model, whose features know its samples: more new ones are flagged."
+        )
+    print_notes(notes, "by the site's samples")
+    return found
 
 
 def _weights(site: "SavedSite", prior: str) -> "np.ndarray":
@@ -203,14 +236,14 @@ def _check_temperature(temperature: float | str | None) -> None:
 
 
 def _summarise(
-    site: "SavedSite", tally: "Tally", temperature: float, prior: str | None, rules: "Rules", out: Path | None
+    site: "SavedSite", tally: "Tally", temperature: float, args: argparse.Namespace, rules: "Rules", out: Path | None
 ) -> None:
     """On the standard error, so that the standard output holds nothing but CSV."""
     own = "" if temperature == site.model.temperature else f" (the model's is {site.model.temperature:g})"
     parts = [f"{tally.samples} predictions of site {site.name} at temperature {temperature:g}{own}"]
-    if prior is not None:
-        parts.append(f"corrected to the prior {prior}")
-    if rules.threshold is not None:
+    if args.prior is not None:
+        parts.append(f"corrected to the prior {args.prior}")
+    if rules.threshold is not None or args.min_typical is not None:
         parts.append(f"{tally.doubtful} to abstain from")
     accuracy = tally.accuracy()
     if accuracy is not None:

@@ -61,6 +61,11 @@ def check_rules(args: argparse.Namespace) -> None:
             raise ConfigError(f"{name} {value:g} is not between 0 and 1: give for example 0.05.")
     if args.risk is not None and args.min_confidence is not None:
         raise ConfigError("--risk finds the threshold that --min-confidence states: give one of them.")
+    if args.risk is not None and args.min_typical is not None:
+        raise ConfigError(
+            "--risk holds for all answers from its threshold on, and --min-typical would leave some of them out: give "
+            "one of them."
+        )
     if args.risk is not None and args.calibration is None:
         raise ConfigError(
             "--risk needs labelled samples that nothing was fitted or chosen on: give them, or the run's "

@@ -23,20 +23,21 @@ class Tally:
     Attributes
     ----------
     samples, doubtful : int
-        All, and those whose largest probability is below the threshold.
+        All, and those whose largest probability is below the threshold, or that are less typical than `least`.
     """
 
     site: "SavedSite"
     threshold: float
     samples: int = 0
     doubtful: int = 0
+    least: float = 0.0
     _pairs: "Counter[tuple[str, int]] | None" = field(default_factory=Counter)
 
     def add(self, predicted: "Predicted") -> None:
         """Count further predictions."""
         found = predicted.prediction
         self.samples += len(predicted.ids)
-        self.doubtful += int((found.probabilities.max(axis=1) < self.threshold).sum())
+        self.doubtful += int(predicted.doubtful(self.threshold, self.least).sum())
         if self._pairs is None or predicted.labels is None or not all(predicted.labels):
             self._pairs = None
             return

@@ -8,6 +8,7 @@ import torch
 
 from pfedgp_core.data.own.samples import Samples
 from pfedgp_core.site.saved import ROWS, SavedSite
+from pfedgp_core.site.typicality import Typicality
 from pfedgp_core.tree.classifier import ROWS as TEST_ROWS
 from pfedgp_core.tree.uncertainty import Prediction
 
@@ -24,15 +25,27 @@ class Predicted:
     labels : tuple of str, length T, or None
         As the data name them.
     prediction : Prediction
+    typical : numpy.ndarray, float64 [T], or None
+        How typical each is of the site's samples; None where that was not asked for.
     """
 
     ids: tuple[str, ...]
     labels: tuple[str, ...] | None
     prediction: Prediction
+    typical: np.ndarray | None = None
+
+    def doubtful(self, confidence: float, typical: float = 0.0) -> np.ndarray:
+        """Which largest probability, or share of samples as typical, is below these bounds; bool [T]."""
+        unsure: np.ndarray = self.prediction.probabilities.max(axis=1) < confidence
+        return unsure if self.typical is None else unsure | (self.typical < typical)
 
 
 def predictions(
-    site: SavedSite, blocks: Iterable[Samples], temperature: float | None = None, weights: np.ndarray | None = None
+    site: SavedSite,
+    blocks: Iterable[Samples],
+    temperature: float | None = None,
+    weights: np.ndarray | None = None,
+    typicality: Typicality | None = None,
 ) -> Iterator[Predicted]:
     """Predict samples that come in blocks of any size, with the bits of `SavedSite.predict` on all of them at once.
 
@@ -48,26 +61,27 @@ def predictions(
         Of the probabilities; default: that of the model.
     weights : numpy.ndarray [k], optional
         Factors of the probabilities, see `pfedgp_core.site.prior`.
+    typicality : Typicality, optional
+        Of the site, where that of each sample is wanted.
     """
+
+    def predicted() -> Predicted:
+        parts = [group.labels for group, _ in waiting]
+        labels = None if None in parts else tuple(label for part in parts for label in part or ())
+        ids = tuple(one for group, _ in waiting for one in group.ids)
+        features = torch.cat([features for _, features in waiting])
+        found = site.predict_features(features, temperature)
+        typical = None if typicality is None else typicality.shares(features)
+        return Predicted(ids, labels, found if weights is None else found.reweighted(weights), typical)
+
     waiting: list[tuple[Samples, torch.Tensor]] = []
     for group in _regrouped(blocks, ROWS):
         waiting.append((group, site.model.features(group.inputs)))
         if sum(len(group) for group, _ in waiting) >= TEST_ROWS:
-            yield _predicted(site, waiting, temperature, weights)
+            yield predicted()
             waiting = []
     if waiting:
-        yield _predicted(site, waiting, temperature, weights)
-
-
-def _predicted(
-    site: SavedSite, groups: list[tuple[Samples, torch.Tensor]], temperature: float | None, weights: np.ndarray | None
-) -> Predicted:
-    parts = [group.labels for group, _ in groups]
-    labels = None if None in parts else tuple(label for part in parts for label in part or ())
-    ids = tuple(one for group, _ in groups for one in group.ids)
-    features = torch.cat([features for _, features in groups])
-    found = site.predict_features(features, temperature)
-    return Predicted(ids, labels, found if weights is None else found.reweighted(weights))
+        yield predicted()
 
 
 def _regrouped(blocks: Iterable[Samples], rows: int) -> Iterator[Samples]:

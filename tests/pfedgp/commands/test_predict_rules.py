@@ -95,6 +95,11 @@ def test_sets(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     by_class = predict("--sets", "0.9", "--sets-by-class", "--calibration", "kept.csv")
     assert "each class by itself" in capsys.readouterr().err
     assert list(by_class[0])[-2:] == ["abstain", "set"]
+    typical = predict("--sets", "0.9", "--calibration", "kept.csv", "--min-typical", "0.05")
+    assert list(typical[0])[-3:] == ["abstain", "typical", "set"]
+    assert [row["set"] for row in typical] == [
+        row["set"] for row in predict("--sets", "0.9", "--calibration", "kept.csv")
+    ]
 
 
 def test_a_participant_needs_kept_out_samples_for_sets(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,6 +122,7 @@ def test_a_risk_that_cannot_be_kept(here: Path, capsys: pytest.CaptureFixture[st
         (("--sets", "1.5"), "--sets 1.5 is not between 0 and 1"),
         (("--risk", "0.1"), "--risk needs labelled samples"),
         (("--risk", "0.1", "--calibration", "kept.csv", "--min-confidence", "0.5"), "give one of them"),
+        (("--risk", "0.1", "--calibration", "kept.csv", "--min-typical", "0.05"), "--min-typical would leave some"),
         (("--sets", "0.9", "--prior", "balanced"), "leave out --prior"),
         (("--delta", "0.1"), "--delta is the probability"),
         (("--sets-by-class",), "--sets-by-class says how"),

@@ -121,3 +121,25 @@ def test_rows_of_a_patient_stay_together_and_new_samples_need_no_patient(
     with_patients = predictions()
     Path("new.csv").write_text("age,sex,crp\n50.5,m,0.5\n60,f,\n")
     assert predictions() == with_patients
+
+
+def test_rows_that_are_like_no_sample_are_flagged(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert onboard("--drop", "ward,pid") == 0
+    rows = predictions("--min-typical", "0.5")
+    assert [row["abstain"] for row in rows] == [str(int(float(row["typical"]) < 0.5)) for row in rows]
+    assert "to abstain from" in capsys.readouterr().err
+    assert all(row["abstain"] == "0" for row in predictions("--min-typical", "0.01"))
+    assert "The site has 20 different samples, too few" in capsys.readouterr().err
+    assert "typical" not in predictions()[0]
+    assert main(["predict", "--site", "site", "--data", "new.csv", "--out", "-", "--min-typical", "2"]) == 2
+
+
+def test_a_prior_is_said_and_wrong_ones_are_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert onboard("--drop", "ward,pid") == 0
+    even = predictions("--prior", "balanced")
+    assert "corrected to the prior balanced" in capsys.readouterr().err
+    assert even == predictions()  # the site has as many of each class
+    rare = predictions("--prior", "ill=0.001,well=0.999")
+    assert [row["predicted"] for row in rare] == ["well", "well"]
+    assert main(["predict", "--site", "site", "--data", "new.csv", "--out", "-", "--prior", "sick=1"]) == 2
+    assert "give balanced, or one share for each of ill, well" in capsys.readouterr().err
