@@ -17,6 +17,8 @@ def _stated(q: Question) -> tuple[np.ndarray, np.ndarray]:
     counts = q.inputs.tensor("class_counts", torch.int64, 1).numpy()
     if proportions.shape[1:] != counts.shape:
         raise NotUnderstood("'proportions' does not have one column for each of 'class_counts'")
+    if not (np.isfinite(proportions).all() and (proportions >= 0).all() and (proportions.sum(axis=0) > 0).all()):
+        raise NotUnderstood("'proportions' does not give every class to some client")
     return proportions, counts
 
 
@@ -44,9 +46,25 @@ def _below(q: Question) -> list[int]:
     return below
 
 
+def _shares(q: Question) -> np.ndarray:
+    """The part of each class that each client has, [clients, classes]: columns sum to 1."""
+    proportions, _ = _stated(q)
+    shares: np.ndarray = proportions / proportions.sum(axis=0)
+    return shares
+
+
+def _unassigned(q: Question) -> np.ndarray:
+    """What the complete rule leaves of each class: nothing."""
+    unassigned: np.ndarray = _stated(q)[1] - _complete(q).sum(axis=0)
+    return unassigned
+
+
 DIRICHLET_RULES = (
-    Rule(r"^authors counts$", _rounded_down),
-    Rule(r"^authors unassigned$", _dropped),
-    Rule(r"^largest remainder counts$", _complete),
-    Rule(r"^clients below minimum$", _below),
+    Rule(r"^(authors|floor(ed)?) counts\b", _rounded_down),
+    Rule(r"^(authors|floor(ed)?) unassigned\b", _dropped),
+    Rule(r"^(largest remainder|complete) counts\b", _complete),
+    Rule(r"^(largest remainder|complete) unassigned\b", _unassigned),
+    Rule(r"^(clients? sizes?|samples (of|per) (each )?client|client counts)\b", lambda q: _complete(q).sum(axis=1)),
+    Rule(r"^clients below (the )?minimum\b", _below),
+    Rule(r"^((normalised|normalized) )?(class )?(shares|proportions|fractions)\b", _shares),
 )

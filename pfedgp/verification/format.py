@@ -83,12 +83,13 @@ class Assert:
 
 @dataclass(frozen=True)
 class Case:
-    """A set of inputs with the values expected from them."""
+    """A set of inputs with the values expected from them; the notes may state numbers that the inputs lack."""
 
     id: str
     topic: str
     inputs: Inputs
     asserts: tuple[Assert, ...]
+    notes: str = ""
 
 
 def load(path: str) -> tuple[Case, ...]:
@@ -124,7 +125,9 @@ def _case(path: str, index: int, raw: Any) -> Case:
         found = _required(path, f"assert number {j} of {label}", item, {"name": str, "kind": str, "value": object})
         options = {key: value for key, value in item.items() if key not in found}
         asserts.append(Assert(found["name"], found["value"], found["kind"], options))
-    return Case(fields["id"], fields["topic"], Inputs(fields["inputs"]), tuple(asserts))
+    notes = raw.get("notes")
+    text = notes if isinstance(notes, str) else ""
+    return Case(fields["id"], fields["topic"], Inputs(fields["inputs"]), tuple(asserts), text)
 
 
 def _required(path: str, label: str, raw: Any, kinds: Mapping[str, type]) -> dict[str, Any]:

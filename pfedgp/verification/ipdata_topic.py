@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pfedgp.verification.format import Case, Inputs, NotUnderstood
+from pfedgp.verification.format import Inputs, NotUnderstood
 from pfedgp.verification.node_topics import NODE_RULES
+from pfedgp.verification.noted import Sides, noted_sides
 from pfedgp.verification.question import Question, Rule, answer
 from pfedgp_core.gp.class_ratio import apply_class_ratio, log_class_ratio
 from pfedgp_core.gp.links import node_log_probabilities
@@ -17,8 +18,6 @@ from pfedgp_core.gp.links import node_log_probabilities
 __all__ = ["IPDATA_RULES", "in_mode"]
 
 _MODE = re.compile(r"^\s*(train|test)(?:ing)?(?: mode)?\s*[:,-]\s*", re.IGNORECASE)
-_SIDES = re.compile(r"\((\d+) ?/ ?(\d+)\)")
-_PER_CLASS = re.compile(r"\bM ?= ?(\d+)")
 
 
 def in_mode(q: Question) -> Question:
@@ -38,7 +37,7 @@ def in_mode(q: Question) -> Question:
         values |= {"X": [*given["X"], *given["Xbar"]], "y": [*given["y"], *given["ybar"]]}
     if f"omega_{name}" in given:
         values["omega"] = given[f"omega_{name}"]
-    case = Case(q.case.id, q.case.topic, Inputs(values), q.case.asserts)
+    case = dataclasses.replace(q.case, inputs=Inputs(values))
     return Question(q.workspace, case, dataclasses.replace(q.check, name=q.check.name[mode.end() :]))
 
 
@@ -46,23 +45,18 @@ def _node_value(q: Question) -> Any:
     return answer(in_mode(q), NODE_RULES)
 
 
-def _counts(q: Question) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The client's points on each side, and the inducing points there."""
+def _sides(q: Question) -> Sides:
+    """Points on the two sides, from the inputs, or where these have none from the notes."""
     inputs = q.inputs
     if "n_data" in inputs:
-        own = [int(n) for n in inputs["n_data"]]
-        added = [int(n) for n in inputs["n_ind"]]
+        own, added = ([int(n) for n in inputs[key]] for key in ("n_data", "n_ind"))
     elif "ybar" in inputs:
         own, added = ([sum(inputs[key]), len(inputs[key]) - sum(inputs[key])] for key in ("y", "ybar"))
     else:
-        note = str(inputs.values.get("note", ""))
-        sides, per_class = _SIDES.search(note), _PER_CLASS.search(note)
-        if not sides or not per_class:
-            raise NotUnderstood("the case states no counts of the two sides (n_data and n_ind)")
-        own, added = [int(sides[1]), int(sides[2])], [int(per_class[1])] * 2
+        return noted_sides(f"{inputs.values.get('note', '')} {q.case.notes}")
     if len(own) != 2 or len(added) != 2:
         raise NotUnderstood("the counts are not those of two sides")
-    return (own[0], own[1]), (added[0], added[1])
+    return Sides((own[0], own[1]), (own[0] + added[0], own[1] + added[1]))
 
 
 def _share(left: int, right: int) -> float:
@@ -80,22 +74,24 @@ def _probabilities(q: Question) -> tuple[Tensor, Tensor]:
 
 
 def _corrected(q: Question) -> Tensor:
-    own, inducing = _counts(q)
+    sides = _sides(q)
     smoothing = 1.0 if "smooth" in q.text else 0.0
-    seen = own[0] + inducing[0], own[1] + inducing[1]
-    return apply_class_ratio(*_probabilities(q), *log_class_ratio(*own, *seen, smoothing=smoothing))[0].exp()
+    if smoothing and not sides.counted:
+        raise NotUnderstood("the notes state shares, and smoothing needs the counts behind them")
+    ratios = log_class_ratio(*sides.own, *sides.seen, smoothing=smoothing)
+    return apply_class_ratio(*_probabilities(q), *ratios)[0].exp()
 
 
 def _by_counts(q: Question) -> Tensor:
     """Probabilities times the client's class counts, as the authors correct in training: p is taken as balanced."""
-    left, right = _counts(q)[0]
+    left, right = _sides(q).own
     return apply_class_ratio(*_probabilities(q), *log_class_ratio(left, right, 1, 1, smoothing=0.0))[0].exp()
 
 
 IPDATA_RULES = (
     Rule(r"times .*counts", _by_counts),
     Rule(r"^literal|smoothed|corrected", _corrected),
-    Rule(r"^q ?(prior|\( ?(left|first) ?\))", lambda q: _share(*_counts(q)[0])),
-    Rule(r"^p ?(prior|\( ?(left|first) ?\))", lambda q: _share(*map(sum, zip(*_counts(q), strict=True)))),
+    Rule(r"^q ?(prior|\( ?(left|first) ?\))", lambda q: _share(*_sides(q).own)),
+    Rule(r"^p ?(prior|\( ?(left|first) ?\))", lambda q: _share(*_sides(q).seen)),
     Rule(r"^(train|test)", _node_value),
 )

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,6 +15,9 @@ from pfedgp.verification.nodes import SMALL, NodeProblem, SampledNode, sample
 
 __all__ = ["Question", "Rule", "Sampled", "Workspace", "answer"]
 
+_ROW_SUMS = re.compile(r"\b(the )?(row sums?|rows sum|sums? of (the |all )?rows)\b( of\b)?[ :]*(to (1|one)\b)?")
+# What the rows are of where a name says no more than "row sums".
+_ROW_SUMS_OF = {"tree": "class probs", "dirichlet": "largest remainder counts", "floors": "head probabilities"}
 EFFORT = {True: (20000, 60), False: (2000, 50)}  # chains and sweeps of small and of larger nodes
 
 
@@ -131,12 +134,31 @@ class Rule(NamedTuple):
 def answer(question: Question, rules: Sequence[Rule]) -> Any:
     """Compute the value by the first rule whose pattern occurs in the head of the name.
 
+    The row sums of a quantity, as ``row sums of class_probs``, are those of what the rest of the name means.
+
     Raises
     ------
     NotUnderstood
         No rule applies.
     """
+    rest = _ROW_SUMS.sub("", question.head)
+    if rest != question.head:
+        return _row_sums(question, rest.strip() or _ROW_SUMS_OF.get(question.case.topic, ""), rules)
     for rule in rules:
         if re.search(rule.pattern, question.head):
             return rule.compute(question)
     raise NotUnderstood(f"no rule of topic {question.case.topic!r} covers this name")
+
+
+def _row_sums(question: Question, name: str, rules: Sequence[Rule]) -> Any:
+    value = answer(Question(question.workspace, question.case, replace(question.check, name=name)), rules)
+    try:
+        table = torch.as_tensor(value.value if isinstance(value, Sampled) else value, dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError):
+        raise NotUnderstood(f"{name!r} is no table of numbers whose rows have sums") from None
+    if table.ndim < 2:
+        raise NotUnderstood(f"{name!r} is no table of numbers whose rows have sums")
+    sums, expected = table.sum(-1), question.check.value
+    if isinstance(expected, int | float):  # one number for all rows: the row that is furthest from it
+        return sums.flatten()[(sums.flatten() - expected).abs().argmax()]
+    return sums

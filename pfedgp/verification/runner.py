@@ -94,7 +94,7 @@ def verify(
     Parameters
     ----------
     cases : sequence of Case
-        All cases of the file, to which the selected ones may refer.
+        All to which the selected ones may refer; of two with one id, the later one.
     selected : sequence of Case
     seed : int
         Of everything that is sampled.

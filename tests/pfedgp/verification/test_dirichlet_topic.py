@@ -14,6 +14,15 @@ VALUES: dict[str, Any] = {
     "authors_unassigned": [1, 1, 0],
     "largest_remainder_counts": [[8, 3, 0], [2, 2, 4]],
     "clients_below_minimum": [1],
+    "floored counts": [[7, 2, 0], [2, 2, 4]],
+    "floor_unassigned": [1, 1, 0],
+    "complete counts": [[8, 3, 0], [2, 2, 4]],
+    "complete unassigned": [0, 0, 0],
+    "client_sizes": [11, 8],
+    "samples per client": [11, 8],
+    "row sums": [11, 8],
+    "row sums of authors_counts": [9, 8],
+    "normalised proportions": [[0.75, 0.5, 0.0], [0.25, 0.5, 1.0]],
 }
 
 
@@ -34,10 +43,19 @@ def test_floors(minimum: int, below: list[int]) -> None:
 
 def test_another_rule_fails() -> None:
     wrong = {"authors_counts": VALUES["largest_remainder_counts"], "largest_remainder_counts": VALUES["authors_counts"]}
-    assert len(failures(case(**wrong))) == 4
+    wrong |= {"client sizes": [9, 8], "complete unassigned": [1, 1, 0], "row sums": [9, 8]}
+    assert len(failures(case(**wrong))) == 10
 
 
-def test_inputs_that_do_not_fit_are_not_understood() -> None:
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        {"class_counts": [10, 5]},
+        {"proportions": [[0.75, 0.25, 0.0], [0.25, 0.25, 0.0]]},
+        {"proportions": [[0.75, 0.25, -0.1], [0.25, 0.25, 0.5]]},
+    ],
+)
+def test_inputs_that_do_not_fit_are_not_understood(inputs: dict[str, Any]) -> None:
     asked = case(**VALUES)
-    asked[0]["inputs"]["class_counts"] = [10, 5]
+    asked[0]["inputs"] |= inputs
     assert {r.understood for r in results(asked)} == {False}
