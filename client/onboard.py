@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from client.site_notes import site_notes
 from pfedgp_core.data.own.class_ids import to_split
 from pfedgp_core.data.own.kinds import split_paths
 from pfedgp_core.data.own.layout import AS_TOLD, Layout
@@ -16,13 +18,31 @@ from pfedgp_core.data.samples import Split
 from pfedgp_core.data.tables.choice import AS_NAMED
 from pfedgp_core.data.value_range import joined_inputs, range_text, usual_range
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
-from pfedgp_core.site.data_notes import position_notes, site_scale_notes
+from pfedgp_core.site.history import Event, next_batch
+from pfedgp_core.site.origins import UNKNOWN, Origin, origins_of
 from pfedgp_core.site.samples import SiteSamples, digest_of, sample_digests
 from pfedgp_core.site.saved import SavedSite, is_site
+from pfedgp_core.site.site_lock import changing
 from pfedgp_core.site.trained_model import TrainedModel
-from pfedgp_core.words import counted, few
+from pfedgp_core.words import counted
 
-__all__ = ["Onboarding", "Outcome"]
+__all__ = ["Onboarding", "Outcome", "SiteData"]
+
+
+class SiteData(NamedTuple):
+    """Training samples as they were read.
+
+    Attributes
+    ----------
+    split : Split
+    columns : tuple of str
+        Names of a table's columns, in the model's order.
+    origins : tuple of Origin, length N
+    """
+
+    split: Split
+    columns: tuple[str, ...]
+    origins: tuple[Origin, ...]
 
 
 @dataclass(frozen=True)
@@ -95,10 +115,11 @@ class Onboarding:
             )
         if self.out.exists() and not (self.out.is_dir() and not any(self.out.iterdir())):
             raise ArtefactError(f"{self.out} is in use by something else: give --out a folder that does not exist yet.")
-        split, columns = self.samples_at(paths, model)
-        site = SavedSite.fit(self._name(), model, SiteSamples.compute(split, model), columns, self.layout.kept_choice)
+        split, columns, origins = self.samples_at(paths, model)
+        samples = SiteSamples.compute(split, model, origins)
+        site = SavedSite.fit(self._name(), model, samples, columns, self.layout.kept_choice)
         site.save(self.out)
-        return Outcome(site, notes=_notes(site, split))
+        return Outcome(site, notes=site_notes(site, split))
 
     def add(self, paths: Sequence[Path], model: TrainedModel | None = None) -> Outcome:
         """More data for the site that is there; the same, bit for bit, as a new site with all the data.
@@ -116,6 +137,10 @@ class Onboarding:
         ArtefactError, DataError
             As `create`; the site stays as it was.
         """
+        with changing(self.out):
+            return self._add(paths, model)
+
+    def _add(self, paths: Sequence[Path], model: TrainedModel | None) -> Outcome:
         former = SavedSite.load(self.out, self.allowed)
         if model is not None and _same_posterior(model, former.model) and not _same(model, former.model):
             raise ConfigError(
@@ -129,11 +154,15 @@ class Onboarding:
                 "leave out --model to add data, or give --refresh with all the data to change the model."
             )
         reading = self._as(former)
-        split, columns = reading.samples_at(paths, former.model, former.columns)
-        samples = former.samples.union(added := SiteSamples.compute(split, former.model))
-        site = SavedSite.fit(self._name(former), former.model, samples, columns, reading.layout.kept_choice)
+        split, columns, origins = reading.samples_at(paths, former.model, former.columns)
+        batch = next_batch(former.history)
+        added = SiteSamples.compute(split, former.model, origins).arrived_with(batch)
+        samples = former.samples.union(added)
+        history = (*former.history, Event.now("add", "", len(added), len(samples), batch=batch))
+        site = SavedSite.fit(self._name(former), former.model, samples, columns, reading.layout.kept_choice, history)
         site.save(self.out, replace=True)
-        return Outcome(site, (f"Added {counted(len(added), 'sample')} to {len(former.samples)}.",), _notes(site, split))
+        said = f"Added {counted(len(added), 'sample')} to {len(former.samples)}."
+        return Outcome(site, (said,), site_notes(site, split))
 
     def refresh(self, paths: Sequence[Path | Samples | Split], model: TrainedModel | None = None) -> Outcome:
         """The site that is there, made again if its model or its data changed.
@@ -150,10 +179,14 @@ class Onboarding:
         ArtefactError, DataError
             As `create`; the site stays as it was.
         """
+        with changing(self.out):
+            return self._refresh(paths, model)
+
+    def _refresh(self, paths: Sequence[Path | Samples | Split], model: TrainedModel | None) -> Outcome:
         former = SavedSite.load(self.out, self.allowed)
         model = model or former.model
         reading = self._as(former)
-        split, columns = reading.samples_at(paths, model)
+        split, columns, origins = reading.samples_at(paths, model)
         changes = []
         if not _same_posterior(model, former.model):
             changes.append(f"The model changed ({former.model.sha256[:12]} to {model.sha256[:12]}).")
@@ -164,14 +197,17 @@ class Onboarding:
             changes.append(f"The spread of temperatures changed ({was:.3g} to {now:.3g}).")
         if digest_of(sample_digests(split, model.class_names)) != former.samples.sha256:
             changes.append(f"The data changed ({len(former.samples)} samples to {len(split)}).")
+        elif set(origins) != {UNKNOWN} and _names(origins) != _names(former.samples.origins):
+            changes.append("The ids of the samples changed.")
         if self._name(former) != former.name:
             changes.append(f"The name changed ({former.name} to {self.name}).")
         if not changes:
             return Outcome(former, ("Neither the model nor the data changed.",), written=False)
-        samples = SiteSamples.compute(split, model)
-        site = SavedSite.fit(self._name(former), model, samples, columns, reading.layout.kept_choice)
+        samples = SiteSamples.compute(split, model, origins)
+        choice = reading.layout.kept_choice
+        site = SavedSite.fit(self._name(former), model, samples, columns, choice, former.history)
         site.save(self.out, replace=True)
-        return Outcome(site, tuple(changes), _notes(site, split))
+        return Outcome(site, tuple(changes), site_notes(site, split))
 
     def _as(self, former: SavedSite) -> "Onboarding":
         """The same, which reads tables as those of the former site where nothing else is said."""
@@ -184,24 +220,27 @@ class Onboarding:
 
     def samples_at(
         self, paths: Sequence[Path | Samples | Split], model: TrainedModel, columns: tuple[str, ...] = ()
-    ) -> tuple[Split, tuple[str, ...]]:
-        """The training samples at all paths together, and the names of their columns, in the model's order.
+    ) -> SiteData:
+        """The training samples at all paths together.
 
         Where the model has no names, the order is that of the site's former data, or else of the first table.
         """
-        splits, wanted = [], WantedColumns(model.columns, self.column_key)
+        splits, origins, wanted = [], [], WantedColumns(model.columns, self.column_key)
         model.prepare()
         for path in paths:
             if isinstance(path, Split):
                 splits.append(path)
+                origins += [UNKNOWN] * len(path)
                 continue
             if not wanted.names:
                 wanted = WantedColumns(columns, whose="the site's other data")
             samples = self._samples(path, model, wanted)
             columns = columns or samples.columns
             splits.append(to_split(samples, model.class_names))
+            origins += origins_of(samples)
         inputs = joined_inputs([split.inputs for split in splits])
-        return Split(inputs, np.concatenate([split.labels for split in splits])), columns
+        split = Split(inputs, np.concatenate([split.labels for split in splits]))
+        return SiteData(split, columns, tuple(origins))
 
     def _samples(self, path: Path | Samples, model: TrainedModel, columns: WantedColumns) -> Samples:
         if isinstance(path, Samples):
@@ -225,6 +264,10 @@ class Onboarding:
         )
 
 
+def _names(origins: tuple[Origin, ...]) -> list[tuple[str, str]]:
+    return sorted((origin.id, origin.group) for origin in origins)
+
+
 def _same(model: TrainedModel, other: TrainedModel) -> bool:
     """Whether two models predict alike."""
     alike = model.temperature == other.temperature and model.temperature_spread == other.temperature_spread
@@ -241,24 +284,3 @@ def _same_posterior(model: TrainedModel, other: TrainedModel) -> bool:
         and np.array_equal(model.mean, other.mean)
         and np.array_equal(model.std, other.std)
     )
-
-
-def _notes(site: SavedSite, split: Split) -> tuple[str, ...]:
-    """What a person should know of the site, and of the data that were read for it."""
-    notes = site_scale_notes(site, split.inputs)
-    notes += position_notes(split.inputs, site.columns, site.model.columns, "The model")
-    counts = site.samples.counts(site.model.class_names)
-    if len(site.class_names) == 1:
-        notes.append(
-            f"The site has the class {site.class_names[0]!r} only, so its classifier answers it with probability 1 for "
-            "every input."
-        )
-    single = [name for name, count in counts.items() if count == 1]
-    if single and len(counts) > 1:
-        notes.append(f"Classes with a single sample: {few(single)}; their probabilities stay uncertain.")
-    if site.samples.repeated():
-        notes.append(
-            f"{counted(site.samples.repeated(), 'sample')} of {len(site.samples)} repeat another one exactly, and "
-            "count each time."
-        )
-    return tuple(notes)

@@ -30,7 +30,6 @@ from pfedgp_core.certificate.selective import choose_threshold, from_bins
 from pfedgp_core.data.datasets import load_dataset
 from pfedgp_core.errors import DataError
 from pfedgp_core.numerics.streams import Stream
-from pfedgp_core.site.samples import SiteSamples
 from pfedgp_core.site.saved import SavedSite
 
 CLIENTS, UNSEEN, DELTA, FLIPS = 20, 2, 0.01, (40, 1000)
@@ -81,7 +80,7 @@ def certificates(site: SavedSite, seed: int) -> dict[str, Any]:
         return lambda rows: fitted.classifier.predict(torch.from_numpy(rows))
 
     def fit(rows: np.ndarray) -> Answers:
-        part = SiteSamples(samples.features[rows], samples.labels[rows], samples.digests[rows])
+        part = samples.take(rows)
         return answers(SavedSite.fit(site.name, site.model, part))
 
     order = Stream(site.model.settings.seed, "certificate", "order", site.model.sha256).numpy.permutation(len(samples))

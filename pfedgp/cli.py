@@ -121,6 +121,11 @@ VERBS = {
         "classify new samples with a site's classifier: probabilities and uncertainty as CSV",
         "pfedgp predict --site sites/ward-3 --data new/images --out predictions.csv --min-confidence 0.8",
     ),
+    "forget": Verb(
+        "pfedgp.living.forget",
+        "remove samples from a site's classifier, as if it had never had them",
+        "pfedgp forget --site sites/ward-3 --group patient-17",
+    ),
     "serve": Verb(
         "pfedgp.commands.serve",
         "answer requests for predictions of a site's classifier over HTTP, on this machine",

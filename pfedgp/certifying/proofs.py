@@ -38,7 +38,6 @@ def _progressive(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
 
     from pfedgp_core.certificate.progressive import bound_progress, progress
     from pfedgp_core.numerics.streams import Stream
-    from pfedgp_core.site.samples import SiteSamples
     from pfedgp_core.site.saved import SavedSite
 
     repeated = require_unseen(site, args)
@@ -50,7 +49,7 @@ def _progressive(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
         return lambda rows: fitted.classifier.predict(torch.from_numpy(rows))
 
     def fit(rows: np.ndarray) -> "Answers":
-        part = SiteSamples(samples.features[rows], samples.labels[rows], samples.digests[rows])
+        part = samples.take(rows)
         return answers(SavedSite.fit(site.name, site.model, part, site.columns))
 
     # By seed and model, which were there before the samples: nobody chooses an order by its result.

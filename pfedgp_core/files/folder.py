@@ -3,13 +3,14 @@
 import os
 import shutil
 from collections.abc import Mapping
+from glob import escape
 from pathlib import Path
 
 from pfedgp_core.errors import ArtefactError
 from pfedgp_core.files.private import as_private, private_folder, tighten
 from pfedgp_core.files.whole import folder_to_disk, resolved, to_disk
 
-__all__ = ["recover_folder", "write_folder"]
+__all__ = ["recover_folder", "remove_leftovers", "write_folder"]
 
 
 def write_folder(path: Path, files: Mapping[str, bytes], replace: bool = False) -> None:
@@ -65,6 +66,25 @@ def recover_folder(path: Path) -> None:
             os.rename(former, path)
         except OSError as error:
             raise _cannot(path, error) from error
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what killed replacements of a folder have left beside it; nobody may be replacing it meanwhile.
+
+    Raises
+    ------
+    ArtefactError
+        Something cannot be removed.
+    """
+    path = resolved(path)
+    recover_folder(path)
+    drafts = [other for other in path.parent.glob(f".{escape(path.name)}.*") if other.suffix[1:].isdecimal()]
+    for other in (_former(path), *drafts):
+        if other.is_dir():
+            try:
+                shutil.rmtree(other)
+            except OSError as error:
+                raise _cannot(other, error) from error
 
 
 def _swap(draft: Path, path: Path, former: Path) -> None:

@@ -6,12 +6,13 @@ then, bit for bit, the samples that arrive at once. The hashes stay with the fea
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pfedgp_core.data.samples import Split
 from pfedgp_core.errors import DataError
+from pfedgp_core.site.origins import UNKNOWN, Origin
 from pfedgp_core.site.trained_model import TrainedModel
 
 __all__ = ["SiteSamples", "digest_of", "sample_digests"]
@@ -29,14 +30,28 @@ class SiteSamples:
         The federation's class ids.
     digests : numpy.ndarray, uint8 [N, 32]
         SHA-256 of each sample, ascending.
+    origins : tuple of Origin, length N
+        Of equal samples the smaller one first; `UNKNOWN` where none are given.
+
+    Raises
+    ------
+    DataError
+        There are origins of another number of samples.
     """
 
     features: np.ndarray
     labels: np.ndarray
     digests: np.ndarray
+    origins: tuple[Origin, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.origins:
+            object.__setattr__(self, "origins", (UNKNOWN,) * len(self.labels))
+        if len(self.origins) != len(self.labels):
+            raise DataError(f"{len(self.origins)} origins for {len(self.labels)} samples: give one for each.")
 
     @classmethod
-    def compute(cls, split: Split, model: TrainedModel) -> "SiteSamples":
+    def compute(cls, split: Split, model: TrainedModel, origins: Sequence[Origin] = ()) -> "SiteSamples":
         """Features of raw samples under the model.
 
         Raises
@@ -47,14 +62,26 @@ class SiteSamples:
         if not len(split):
             raise DataError("A site needs at least one sample: its data are empty.")
         features = model.features_one_by_one(split.inputs).numpy()
-        return cls._sorted(features, split.labels, sample_digests(split, model.class_names))
+        digests = sample_digests(split, model.class_names)
+        return _sorted(cls(features, split.labels, digests, tuple(origins)))
 
     def union(self, other: "SiteSamples") -> "SiteSamples":
         """The samples of both."""
-        pairs = zip(
-            (self.features, self.labels, self.digests), (other.features, other.labels, other.digests), strict=True
+        features = np.concatenate([self.features, other.features])
+        labels, digests = (
+            np.concatenate([getattr(one, key) for one in (self, other)]) for key in ("labels", "digests")
         )
-        return self._sorted(*(np.concatenate(pair) for pair in pairs))
+        return _sorted(SiteSamples(features, labels, digests, self.origins + other.origins))
+
+    def take(self, rows: np.ndarray) -> "SiteSamples":
+        """The samples of some rows, int64 [n] or bool [N], in the order of the rows."""
+        chosen = np.arange(len(self))[rows].tolist()
+        parts = (self.features[chosen], self.labels[chosen], self.digests[chosen])
+        return SiteSamples(*parts, tuple(self.origins[i] for i in chosen))
+
+    def arrived_with(self, batch: int) -> "SiteSamples":
+        """The same samples, as those that came with one addition of a site."""
+        return replace(self, origins=tuple(origin._replace(batch=batch) for origin in self.origins))
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -73,10 +100,10 @@ class SiteSamples:
         numbers = np.bincount(self.labels, minlength=len(class_names)).tolist()
         return {name: count for name, count in zip(class_names, numbers, strict=True) if count}
 
-    @classmethod
-    def _sorted(cls, features: np.ndarray, labels: np.ndarray, digests: np.ndarray) -> "SiteSamples":
-        order = np.lexsort(digests.T[::-1])
-        return cls(*(np.ascontiguousarray(array[order]) for array in (features, labels, digests)))
+
+def _sorted(samples: SiteSamples) -> SiteSamples:
+    by_origin = np.array(sorted(range(len(samples)), key=samples.origins.__getitem__), dtype=np.int64)
+    return samples.take(by_origin[np.lexsort(samples.digests[by_origin].T[::-1])])
 
 
 def sample_digests(split: Split, class_names: Sequence[str]) -> np.ndarray:

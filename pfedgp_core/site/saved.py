@@ -5,8 +5,11 @@
     ``labels``, ``digests``: the training samples (`site_samples`); ``omega.V``, ``weights.V``: draws, and weights of
     the means, of node V.
 ``site.json``
-    Everything else, readable: class names, tree, settings, kernel, temperature, counts, hashes of model and data,
-    schema version. It holds hashes of the other file and of itself, so a change of either is noticed.
+    Everything else that decides the classifier, readable: class names, tree, settings, kernel, temperature, counts,
+    hashes of model and data, schema version. It holds hashes of the other file and of itself, so a change of either is
+    noticed.
+``samples.json``
+    What the classifier does not depend on: ids of the samples and the site's history (`ledger`).
 """
 
 import hashlib
@@ -35,6 +38,9 @@ from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.names import folded
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.site.description import check_parts
+from pfedgp_core.site.history import Event
+from pfedgp_core.site.ledger import LEDGER, ledger_text, read_ledger
+from pfedgp_core.site.origins import Origin
 from pfedgp_core.site.samples import SiteSamples
 from pfedgp_core.site.site_files import (
     DESCRIPTION,
@@ -72,6 +78,8 @@ class SavedSite:
         Names of the features of a table at the site, in the model's order; empty for other data.
     choice : TableChoice
         Which columns of the site's tables are features.
+    history : tuple of Event
+        What was done to the site since it was made.
 
     Examples
     --------
@@ -85,6 +93,7 @@ class SavedSite:
     classifier: PersonalClassifier
     columns: tuple[str, ...] = ()
     choice: TableChoice = AS_NAMED
+    history: tuple[Event, ...] = ()
 
     @classmethod
     def fit(
@@ -94,6 +103,7 @@ class SavedSite:
         samples: SiteSamples,
         columns: tuple[str, ...] = (),
         choice: TableChoice = AS_NAMED,
+        history: tuple[Event, ...] = (),
     ) -> "SavedSite":
         """Build the tree and draw omega at every node; decided by model, samples and the run's seed alone."""
         state, settings = model.state, model.settings
@@ -101,7 +111,11 @@ class SavedSite:
         stream = Stream(settings.seed, "site")
         classifier = PersonalClassifier(settings, stream, state.inducing, state.kernel(settings))
         classifier.fit(torch.from_numpy(samples.features), torch.from_numpy(samples.labels))
-        return cls(name, model, samples, classifier, columns, replace(choice, encoding="", strict=False))
+        return cls(name, model, samples, classifier, columns, replace(choice, encoding="", strict=False), history)
+
+    def refit(self, samples: SiteSamples, event: Event) -> "SavedSite":
+        """The same site with other samples: bit for bit the one that was made from these at once."""
+        return self.fit(self.name, self.model, samples, self.columns, self.choice, (*self.history, event))
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -147,14 +161,8 @@ class SavedSite:
         prediction = self.classifier.predict_with_uncertainty(features)
         return prediction.at(self.model.temperature if temperature is None else temperature)
 
-    def save(self, path: str | Path, replace: bool = False) -> None:
-        """Write the folder whole; see `write_folder`.
-
-        Raises
-        ------
-        ArtefactError
-            The folder exists and `replace` is False, or it cannot be written; what was there is still there.
-        """
+    def tensor_bytes(self) -> bytes:
+        """The content of ``site.safetensors``."""
         tensors = {
             "shared": self.model.vector,
             "mean": self.model.mean,
@@ -165,11 +173,22 @@ class SavedSite:
         }
         for i, (omega, weights) in enumerate(zip(self.classifier.omegas_, self.classifier.weights_, strict=True)):
             tensors |= {f"omega.{i}": omega.numpy(), f"weights.{i}": weights.numpy()}
-        content = to_safetensors({key: np.ascontiguousarray(tensor) for key, tensor in tensors.items()})
+        return to_safetensors({key: np.ascontiguousarray(tensor) for key, tensor in tensors.items()})
+
+    def save(self, path: str | Path, replace: bool = False) -> None:
+        """Write the folder whole; see `write_folder`.
+
+        Raises
+        ------
+        ArtefactError
+            The folder exists and `replace` is False, or it cannot be written; what was there is still there.
+        """
+        content = self.tensor_bytes()
         description = self._describe() | {"tensors_sha256": hashlib.sha256(content).hexdigest()}
         description["checksum"] = checksum(description)
         text = json.dumps(description, indent=2, ensure_ascii=False) + "\n"
-        write_folder(Path(path), {TENSORS: content, DESCRIPTION: text.encode()}, replace)
+        ledger = ledger_text(self.samples.sha256, self.samples.origins, self.history)
+        write_folder(Path(path), {TENSORS: content, DESCRIPTION: text.encode(), LEDGER: ledger}, replace)
 
     @classmethod
     def load(cls, path: str | Path, allowed: tuple[str, ...] = ()) -> "SavedSite":
@@ -189,8 +208,9 @@ class SavedSite:
         content = read_part(path, TENSORS)
         if hashlib.sha256(content).hexdigest() != description.get("tensors_sha256"):
             raise damaged(path, f"{TENSORS} is not the file that {DESCRIPTION} was written with")
+        origins, history = read_ledger(path, str(description.get("data_sha256")))
         try:
-            return cls._from_parts(description, parse_tensors(content), allowed)
+            return cls._from_parts(description, parse_tensors(content), allowed, origins, history)
         except ConfigError:
             raise  # it names a setting or network that this installation does not know
         except (PFedGPError, RuntimeError, *MALFORMED) as error:
@@ -230,11 +250,16 @@ class SavedSite:
 
     @classmethod
     def _from_parts(
-        cls, about: dict[str, Any], tensors: dict[str, np.ndarray], allowed: tuple[str, ...]
+        cls,
+        about: dict[str, Any],
+        tensors: dict[str, np.ndarray],
+        allowed: tuple[str, ...],
+        origins: tuple[Origin, ...],
+        history: tuple[Event, ...],
     ) -> "SavedSite":
         check_parts(about, tensors)
         model = TrainedModel.from_site(about, tensors, allowed)
-        samples = SiteSamples(tensors["features"], tensors["labels"], tensors["digests"])
+        samples = SiteSamples(tensors["features"], tensors["labels"], tensors["digests"], origins)
         for what, found, noted in (("model", model, about["model_sha256"]), ("data", samples, about["data_sha256"])):
             if found.sha256 != noted:
                 raise ArtefactError(f"the {what} has the hash {found.sha256[:12]}, noted is {str(noted)[:12]}")
@@ -250,7 +275,7 @@ class SavedSite:
             *([torch.from_numpy(tensors[f"{key}.{i}"]) for i in range(len(nodes))] for key in ("omega", "weights")),
         )
         choice = replace(TableChoice.of(about.get("table", {})), strict=False)  # former versions have none
-        return cls(about["name"], model, samples, classifier, tuple(about["columns"]), choice)
+        return cls(about["name"], model, samples, classifier, tuple(about["columns"]), choice, history)
 
 
 def is_site(path: Path) -> bool:

@@ -9,7 +9,17 @@ from pfedgp_core.errors import ArtefactError, DamagedStateError, MissingFileErro
 from pfedgp_core.files.json_file import parse_object
 from pfedgp_core.files.regular import MalformedError, read_regular
 
-__all__ = ["DESCRIPTION", "FORMAT", "SCHEMA", "TENSORS", "checksum", "damaged", "read_description", "read_part"]
+__all__ = [
+    "DESCRIPTION",
+    "FORMAT",
+    "LARGEST",
+    "SCHEMA",
+    "TENSORS",
+    "checksum",
+    "damaged",
+    "read_description",
+    "read_part",
+]
 
 SCHEMA = 1
 FORMAT = "pfedgp-site"

@@ -1,0 +1,29 @@
+"""What a person should know of a site that was just made, and of the data that were read for it."""
+
+from pfedgp_core.data.samples import Split
+from pfedgp_core.site.data_notes import position_notes, site_scale_notes
+from pfedgp_core.site.saved import SavedSite
+from pfedgp_core.words import counted, few
+
+__all__ = ["site_notes"]
+
+
+def site_notes(site: SavedSite, split: Split) -> tuple[str, ...]:
+    """Sentences on the site and the data; empty where there is nothing to say."""
+    notes = site_scale_notes(site, split.inputs)
+    notes += position_notes(split.inputs, site.columns, site.model.columns, "The model")
+    counts = site.samples.counts(site.model.class_names)
+    if len(site.class_names) == 1:
+        notes.append(
+            f"The site has the class {site.class_names[0]!r} only, so its classifier answers it with probability 1 for "
+            "every input."
+        )
+    single = [name for name, count in counts.items() if count == 1]
+    if single and len(counts) > 1:
+        notes.append(f"Classes with a single sample: {few(single)}; their probabilities stay uncertain.")
+    if site.samples.repeated():
+        notes.append(
+            f"{counted(site.samples.repeated(), 'sample')} of {len(site.samples)} repeat another one exactly, and "
+            "count each time."
+        )
+    return tuple(notes)

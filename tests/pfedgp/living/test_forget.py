@@ -1,0 +1,74 @@
+"""``pfedgp forget`` from the command line: receipt, refusals, and a kill at any moment."""
+
+import json
+import os
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from pfedgp.cli import main
+from pfedgp_core.site.saved import SavedSite
+from pfedgp_core.site.site_files import TENSORS
+from tests.core.site.test_forgetting import named_site
+from tests.killed import die, finished
+
+
+@pytest.fixture
+def ward(tmp_path: Path) -> Path:
+    named_site(range(30), 30).save(tmp_path / "ward")
+    return tmp_path / "ward"
+
+
+def test_the_receipt_has_the_hashes_of_the_files(ward: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = SavedSite.load(ward).samples.sha256
+    assert main(["forget", "--site", str(ward), "--id", "a4", "--group", "patient 2", "--json"]) == 0
+    found, after = json.loads(capsys.readouterr().out), SavedSite.load(ward)
+    assert (found["data_sha256_before"], found["data_sha256_after"]) == (before, after.samples.sha256)
+    assert (found["forgotten"], found["remaining"], len(after.samples)) == (11, 19, 19)
+    assert found["tensors_sha256_after"] == json.loads((ward / "site.json").read_text())["tensors_sha256"]
+
+
+def test_the_text_is_for_a_person(ward: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["forget", "--site", str(ward), "--id", "a4", "--unseen"]) == 0
+    out = capsys.readouterr().out
+    assert "1 sample, 29 remain" in out
+    assert "carries nothing" in out
+
+
+@pytest.mark.parametrize("options", [[], ["--id", "nobody"]])
+def test_a_refusal_changes_nothing(ward: Path, options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    before = (ward / TENSORS).read_bytes()
+    assert main(["forget", "--site", str(ward), *options]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert (ward / TENSORS).read_bytes() == before
+
+
+def test_where_there_is_no_site_nothing_is_made(tmp_path: Path) -> None:
+    assert main(["forget", "--site", str(tmp_path / "none" / "ward"), "--id", "a4"]) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("moment", range(4))
+def test_a_kill_leaves_the_old_site_or_the_new_one(ward: Path, moment: int) -> None:
+    """Before and after each of the two renames."""
+    real, seen = os.rename, []
+
+    def rename(source: Path, target: Path) -> None:
+        for step in (lambda: None, lambda: real(source, target)):
+            step()
+            seen.append(step)
+            if len(seen) > moment:
+                die()
+
+    def run() -> None:
+        with mock.patch.object(os, "rename", rename):
+            main(["forget", "--site", str(ward), "--id", "a4"])
+
+    assert not finished(run)
+    left = {origin.id for origin in SavedSite.load(ward).samples.origins}
+    assert left == {f"a{i}" for i in range(30)} - ({"a4"} if moment == 3 else set())
+    again = main(["forget", "--site", str(ward), "--id", "a4"])
+    assert again == (2 if moment == 3 else 0)
+    # Nothing of the old site lies beside the new one, whatever the kill has left there.
+    assert sorted(path.name for path in ward.parent.iterdir()) == [".ward.lock", "ward"]
