@@ -42,15 +42,25 @@ def head_lines(
         lines.append(f"Seed {seeds} alone, so ours has no standard error.{_binomial(experiment, results)}")
     if results:
         rounds = sorted({result["rounds"] for result in results})
-        commits = sorted({f"{result['commit']} ({result['pfedgp']})" for result in results})
         machines = sorted({_machine(result["machine"]) for result in results})
         wall, cpu = (_spent(found, key) for key in ("seconds", "cpu_seconds"))
         spent = f"{duration(round(wall))} of wall and {duration(round(cpu))} of clients' CPU time"
         lines.append(f"Rounds {', '.join(map(str, rounds))}; the model with the best validation score is tested.")
-        lines.append(f"Commit {few(commits)}; {few(machines)}; one thread a run; {len(results)} runs took {spent}.")
+        lines.append(f"{_commits(found)} {few(machines)}; one thread a run; {len(results)} runs took {spent}.")
     if any(experiment.rows[row].grid for row in selection.rows):
         lines += _search(experiment, searched)
     return lines
+
+
+def _commits(found: Mapping[tuple[str, str], Entry]) -> str:
+    """The commit of all runs; where there are several, the rows of each, by their names in the file."""
+    rows = dict[str, dict[str, None]]()
+    for (row, _), entry in found.items():
+        for result in entry.results:
+            rows.setdefault(f"{result['commit']} ({result['pfedgp']})", {})[row] = None
+    if len(rows) == 1:
+        return f"Commit {next(iter(rows))};"
+    return "Commits: " + "; ".join(f"{', '.join(names)} of {commit}" for commit, names in sorted(rows.items())) + "."
 
 
 def _of_paper(found: Mapping[tuple[str, str], Entry]) -> bool:

@@ -75,12 +75,14 @@ def csv_table(found: Found) -> str:
     measured = ("ece", "nll", "brier", "own_ece", "own_nll", "own_brier")
     titles = ["row", "column", "method", "metric", "seeds", "state", "paper", "paper_error", "ours", "ours_error"]
     titles += ["difference", "difference_error", "own_classes", "own_classes_error", *measured, *_COSTS]
+    titles += ["commits"]
     lines = []
     for (row, column), entry in found.items():
         paper = (None, None) if entry.paper is None else (entry.paper.value, entry.paper.error)
         line: list[object] = [row, column, entry.row.title, entry.metric, " ".join(map(str, entry.seeds)), entry.state]
         line += [*paper, *_pair(entry.ours), *_pair(entry.difference), *_pair(entry.own)]
         line += [_pair(entry.metric_of(key))[0] for key in measured] + [entry.cost(key) for key in _COSTS]
+        line += [" ".join(sorted({result["commit"] for result in entry.results}))]
         lines.append(["" if cell is None else cell for cell in line])
     return csv_text(titles, lines)
 

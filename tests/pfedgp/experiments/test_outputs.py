@@ -67,6 +67,18 @@ def test_csv_has_a_line_for_each_row_and_column(written: Path) -> None:
     assert lines["full", "two"]["paper_error"] == "0.3"
     assert lines["fedavg", "five"]["state"] == "not run"
     assert lines["fedavg", "five"]["ours"] == ""
+    assert (lines["full", "two"]["commits"], lines["fedavg", "five"]["commits"]) == ("abc", "")
+
+
+def test_rows_of_several_commits_are_told_apart(tmp_path: Path) -> None:
+    experiment = small_experiment(tmp_path)
+    selection = select(experiment, columns=["two"], seeds=[0])
+    folder = ExperimentFolder(tmp_path / "out")
+    with folder.lock():
+        for cell in selection.cells(experiment):
+            folder.keep(cell, made_up(cell, 0.9, commit="def" if cell.row == "fedavg" else "abc"))
+        Outputs(folder, experiment, selection, search=False).write_tables()
+    assert "\nCommits: full of abc (0); fedavg of def (0). " in (folder.path / "table.md").read_text()
 
 
 def test_curves_have_a_line_for_each_evaluation(written: Path) -> None:
