@@ -97,6 +97,8 @@ class Stragglers:
 
         All of them, where too few would be left for a round. A client that is not connected has lost its request.
         """
+        if not self._open:
+            return list(online)
         there = {client.name for client in online}
         self._open = {request: (name, end) for request, (name, end) in self._open.items() if name in there}
         self.open_requests()

@@ -1,7 +1,9 @@
-"""One simulation of the benchmark, in a process of its own that says when each round is done.
+"""One simulation of the benchmark, in a process of its own.
 
-As a program, ``python -m pfedgp.benchmarking.simulated_run KIND FOLDER WORKERS SETTINGS`` prints for each round its
-number, the time, and the CPU seconds that the ClientApp has used up to then, where the engine knows them.
+As a program, ``python -m pfedgp.benchmarking.simulated_run KIND FOLDER WORKERS SETTINGS`` runs a simulation. Rounds
+of an engine of ours are lines of ``FOLDER/metrics.jsonl``, for which another process looks, because looking costs as
+much CPU as a round. For each line of the standard input such a run prints the CPU seconds that the ClientApp has used
+up to then, where the engine knows them. The others print each round's number and the time.
 """
 
 import json
@@ -10,7 +12,6 @@ import sys
 import threading
 import time
 import warnings
-from pathlib import Path
 
 from pfedgp.benchmarking.plain_pfl import PFL, run_plain_pfl
 from pfedgp.local.ray_start import RayStart
@@ -24,46 +25,34 @@ __all__ = ["FLOWER", "KINDS"]
 
 FLOWER = "flower"
 KINDS = (*ENGINES, FLOWER, PFL)
-LOOK = 0.01  # seconds
 
 
-class _Rounds:
-    """Prints the rounds of a run as their lines come to its folder."""
+class _Seconds:
+    """Prints the CPU seconds of a back end's clients for each line that comes; it sleeps until then."""
 
-    def __init__(self, folder: Path) -> None:
-        self._lines, self._done = folder / "metrics.jsonl", 0
-        self._ended = threading.Event()
-        self.backend: object = None
+    def __init__(self) -> None:
+        self._backend: object = None
 
     def watch(self, backend: object) -> None:
-        """Ask this back end for the clients' seconds."""
-        self.backend = backend
+        """Ask this back end."""
+        self._backend = backend
 
-    def note(self, t: int) -> None:
-        """Print a round."""
-        seconds = getattr(self.backend, "client_seconds", None)
-        print(json.dumps([t, time.time(), seconds]), flush=True)
+    def answer(self) -> None:
+        """Answer until no line comes any more."""
+        for _ in sys.stdin:
+            print(json.dumps({"clients": getattr(self._backend, "client_seconds", None)}), flush=True)
 
-    def follow(self) -> None:
-        """Look for lines until the run has ended, and once more then."""
-        ended = False
-        while not ended:
-            ended = self._ended.wait(LOOK)
-            count = self._lines.read_bytes().count(b"\n") if self._lines.exists() else 0
-            for t in range(self._done + 1, count + 1):
-                self.note(t)
-            self._done = count
 
-    def end(self) -> None:
-        """Say that no line comes any more."""
-        self._ended.set()
+def _note(t: int) -> None:
+    """Print a round and the time."""
+    print(json.dumps({"round": t, "time": time.time()}), flush=True)
 
 
 def main(kind: str, folder: str, workers: str, settings_json: str) -> None:
     """Run it."""
-    settings, rounds = Settings.from_run_config(parse_json(settings_json)), _Rounds(Path(folder))
+    settings = Settings.from_run_config(parse_json(settings_json))
     if kind == PFL:
-        run_plain_pfl(settings, rounds.note)
+        run_plain_pfl(settings, _note)
         return
     if kind == FLOWER:
         from pfedgp.benchmarking.plain_flower import run_plain_flower
@@ -71,13 +60,11 @@ def main(kind: str, folder: str, workers: str, settings_json: str) -> None:
         os.environ.update(QUIET)
         warnings.simplefilter("ignore")
         with RayStart().applied():
-            run_plain_flower(settings, int(workers), rounds.note)
+            run_plain_flower(settings, int(workers), _note)
         return
-    follower = threading.Thread(target=rounds.follow, daemon=True)
-    follower.start()
-    run_simulation(settings, folder, Resources(int(workers), engine=kind), watch=rounds.watch)
-    rounds.end()
-    follower.join()
+    seconds = _Seconds()
+    threading.Thread(target=seconds.answer, daemon=True).start()
+    run_simulation(settings, folder, Resources(int(workers), engine=kind), watch=seconds.watch)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from typing import Any
 
 from pfedgp.benchmarking.process_costs import below, cpu_seconds_of, megabytes_of
 from pfedgp.benchmarking.simulated_run import KINDS
+from pfedgp.local.resources import ENGINES
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
 from pfedgp_core.files.json_file import parse_json
@@ -26,6 +27,8 @@ __all__ = ["CLIENTS", "KINDS", "SimulatedCase", "measure", "shuffled"]
 
 CLIENTS = (20, 100, 500, 2000, 5000)
 WARM_ROUNDS = 3
+LOOK = 0.01  # seconds
+ENDED = "The run of the benchmark ended early."
 ROUND_TIMEOUT, STOP_TIMEOUT = 1800.0, 30.0  # seconds
 
 
@@ -94,7 +97,11 @@ def measure(case: SimulatedCase, images: Path, seed: int = 0) -> dict[str, Any]:
             _running([*command, case.kind, str(folder / "run"), str(case.workers), settings], errors) as process,
         ):
             began = time.time()
-            rounds = _rounds(process, WARM_ROUNDS + case.rounds)
+            wanted = WARM_ROUNDS + case.rounds
+            if case.kind in ENGINES:
+                rounds = _recorded_rounds(process, folder / "run" / "metrics.jsonl", wanted)
+            else:
+                rounds = _told_rounds(process, wanted)
             _, ready, _ = next(rounds)
             for _ in range(WARM_ROUNDS - 1):
                 next(rounds)
@@ -139,24 +146,54 @@ def _cpu(root: int) -> dict[str, float]:
     return {"driver": cpu_seconds_of([driver]), "others": cpu_seconds_of(others)}
 
 
-def _rounds(process: "subprocess.Popen[bytes]", last: int) -> Iterator[tuple[int, float, float | None]]:
-    """Number, moment and clients' CPU seconds of each round, as they are done, up to the last."""
+Round = tuple[int, float, float | None]  # number, moment and clients' CPU seconds
+
+
+def _told_rounds(process: "subprocess.Popen[bytes]", last: int) -> Iterator[Round]:
+    """Each round as the process tells it, up to the last."""
+    while (said := _said(process, "round"))["round"] < last:
+        if said["round"]:  # Flower tells of the start, too
+            yield said["round"], said["time"], None
+    yield said["round"], said["time"], None
+
+
+def _recorded_rounds(process: "subprocess.Popen[bytes]", lines: Path, last: int) -> Iterator[Round]:
+    """Each round as its line comes to a file, up to the last."""
+    assert process.stdin is not None
+    number = read = 0
+    while number < last:
+        ended = process.poll() is not None
+        with suppress(FileNotFoundError), lines.open("rb") as file:
+            file.seek(read)
+            new = file.read()
+            read += len(new)
+            for _ in range(min(new.count(b"\n"), last - number)):
+                moment, number = time.time(), number + 1
+                with suppress(BrokenPipeError):
+                    process.stdin.write(b"\n")
+                    process.stdin.flush()
+                yield number, moment, _said(process, "clients")["clients"]
+        if ended and number < last:
+            raise RunFailedError(ENDED)
+        time.sleep(LOOK)
+
+
+def _said(process: "subprocess.Popen[bytes]", about: str) -> dict[str, Any]:
+    """The next thing that the process says about this."""
     assert process.stdout is not None
     for line in process.stdout:
-        with suppress(ValueError, TypeError):
-            number, moment, clients = parse_json(line)
-            if number:  # Flower tells of the start, too
-                yield number, moment, clients
-            if number >= last:
-                return
-    raise RunFailedError("The run of the benchmark ended early.")
+        with suppress(ValueError):
+            said = parse_json(line)
+            if isinstance(said, dict) and about in said:
+                return said
+    raise RunFailedError(ENDED)
 
 
 @contextmanager
 def _running(command: Sequence[str], errors: Any) -> Iterator["subprocess.Popen[bytes]"]:
     """Run a program until the end of the block, and end it with all below it."""
     process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
     )
     try:
         yield process

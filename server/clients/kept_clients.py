@@ -1,10 +1,12 @@
 """The clients of a run as its checkpoints keep them: how they presented themselves is written out once.
 
 That does not change from round to round, and with thousands of clients it would cost more than the round. What is the
-same for all, in a simulation most of it, stands there once.
+same for all, in a simulation most of it, stands there once, and a long text is packed: each checkpoint copies it.
 """
 
+import binascii
 import json
+import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -17,6 +19,7 @@ from server.clients.record import Client
 __all__ = ["KeptClients"]
 
 LARGEST = 4 * 1024**3  # characters of all greetings
+PACKED = 32_768  # characters from which they are packed
 _FIELDS = tuple(field.name for field in fields(Hello))
 
 
@@ -24,8 +27,9 @@ class KeptClients:
     """Writes the clients' state for one checkpoint after the other."""
 
     def __init__(self) -> None:
-        self._written: list[tuple[Hello, str]] = []  # greeting and key of each client in the text
-        self._text = _presented([])
+        self._hellos: list[Hello] = []  # of the clients in the text
+        self._keys: list[str] = []
+        self._text = _presented([], [])
 
     def to_state(self, clients: Sequence[Client], away: Collection[str]) -> dict[str, Any]:
         """Return all that a checkpoint keeps of clients, as plain values of JSON.
@@ -36,12 +40,9 @@ class KeptClients:
         away : collection of str
             Names of those that do not take part at the moment.
         """
-        if len(clients) != len(self._written) or not all(
-            client.hello is hello and client.key == key
-            for client, (hello, key) in zip(clients, self._written, strict=True)
-        ):
-            self._written = [(client.hello, client.key) for client in clients]
-            self._text = _presented(self._written)
+        hellos, keys = [client.hello for client in clients], [client.key for client in clients]
+        if hellos != self._hellos or keys != self._keys:
+            self._hellos, self._keys, self._text = hellos, keys, _presented(hellos, keys)
         return {
             "presented": self._text,
             "trained_in": {client.name: list(client.trained_in) for client in clients if client.trained_in},
@@ -62,7 +63,7 @@ class KeptClients:
         if "clients" in state:
             clients = [Client.from_state(c) for c in state["clients"]]
             return clients, [client.name for client, c in zip(clients, state["clients"], strict=True) if c["online"]]
-        presented = parse_object(text(state["presented"]), LARGEST)
+        presented = parse_object(_unpacked(text(state["presented"])), LARGEST)
         same, trained_in = presented["same"], state["trained_in"]
         clients = []
         for own in presented["clients"]:
@@ -74,12 +75,32 @@ class KeptClients:
         return clients, [client.name for client in clients if client.name not in away]
 
 
-def _presented(written: Sequence[tuple[Hello, str]]) -> str:
-    """The greetings as JSON: the fields that all share, and for each client the others and its key."""
-    if not written:
+def _presented(hellos: Sequence[Hello], keys: Sequence[str]) -> str:
+    """The greetings as JSON, packed where it is long: the fields that all share, and each client's others and key."""
+    if not hellos:
         return '{"same": {}, "clients": []}'
-    first = written[0][0]
-    same = [name for name in _FIELDS if all(getattr(hello, name) == getattr(first, name) for hello, _ in written)]
+    first = hellos[0]
+    same = [name for name in _FIELDS if all(getattr(hello, name) == getattr(first, name) for hello in hellos)]
     own = [name for name in _FIELDS if name not in same]
-    clients = [{name: getattr(hello, name) for name in own} | ({"key": key} if key else {}) for hello, key in written]
-    return json.dumps({"same": {name: getattr(first, name) for name in same}, "clients": clients})
+    clients = [
+        {name: getattr(hello, name) for name in own} | ({"key": key} if key else {})
+        for hello, key in zip(hellos, keys, strict=True)
+    ]
+    written = json.dumps({"same": {name: getattr(first, name) for name in same}, "clients": clients})
+    if len(written) < PACKED:
+        return written
+    return binascii.b2a_base64(zlib.compress(written.encode()), newline=False).decode()
+
+
+def _unpacked(presented: str) -> str:
+    """The JSON of `_presented`, of at most `LARGEST` bytes."""
+    if presented.startswith("{"):
+        return presented
+    unpacker = zlib.decompressobj()
+    try:
+        content = unpacker.decompress(binascii.a2b_base64(presented, strict_mode=True), LARGEST)
+    except zlib.error as error:
+        raise ValueError(f"greetings that do not unpack ({error})") from None
+    if not unpacker.eof:
+        raise ValueError("greetings that are cut, or too long")
+    return content.decode()

@@ -105,7 +105,8 @@ class Roster:
 
     def online(self) -> list[Client]:
         """Clients whose node was connected at the last look and that answer, by name."""
-        return [client for client in self._connected() if not self.answering.awaited(client.name)]
+        clients, there, awaited = self.clients, self._taking_part(), self.answering.awaited
+        return [clients[name] for name in sorted(clients) if clients[name].node_id in there and not awaited(name)]
 
     @property
     def refusals(self) -> dict[int, str]:
@@ -123,11 +124,13 @@ class Roster:
 
     def returning(self) -> list[str]:
         """Names of clients whose node is connected and that have not answered their greeting yet."""
-        return [client.name for client in self._connected() if self.answering.awaited(client.name)]
+        clients, there, awaited = self.clients, self._taking_part(), self.answering.awaited
+        return [name for name in sorted(clients) if clients[name].node_id in there and awaited(name)]
 
     def missing(self) -> list[str]:
         """Names of known clients that are not online."""
-        return sorted(self.clients.keys() - {client.name for client in self.online()})
+        clients, there, awaited = self.clients, self._taking_part(), self.answering.awaited
+        return [name for name in sorted(clients) if clients[name].node_id not in there or awaited(name)]
 
     def by_node(self) -> dict[int, Client]:
         """Clients by node id."""
@@ -207,9 +210,9 @@ class Roster:
         if (client := self.clients.get(name)) and client.node_id != NOWHERE and self.own_data:
             self._greetings.notices.tell(client.node_id, words, refused=False)
 
-    def _connected(self) -> list[Client]:
-        there = self.connected - set(self.refusals)
-        return [client for client in self.all if client.node_id in there]
+    def _taking_part(self) -> set[int]:
+        """Connected nodes that are not refused."""
+        return self.connected - set(self.refusals) if self._greetings.refused else self.connected
 
     def _look(self, online: set[int]) -> None:
         """Note who left; a client that comes back has to present itself."""

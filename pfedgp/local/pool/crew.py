@@ -9,12 +9,12 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import Pipe
-from multiprocessing.connection import Connection
 from multiprocessing.reduction import send_handle
 from typing import IO, Any
 
 from flwr.app import Context, Message
 
+from pfedgp.local.pool.line import Line, make_line
 from pfedgp.local.pool.nursery import Order, Task
 from pfedgp.local.pool.worker import Answer
 from pfedgp.processes.child import signal_group, start_child
@@ -40,25 +40,24 @@ class Worker:
 
     def __init__(self, index: int) -> None:
         self.index, self.pid = index, 0
-        self._connection: Connection | None = None
+        self._line: Line | None = None
 
-    def take(self, connection: Connection, pid: int) -> None:
+    def take(self, line: Line, pid: int) -> None:
         """From now on it is this process."""
         self.leave()
-        self._connection, self.pid = connection, pid
+        self._line, self.pid = line, pid
 
     def leave(self) -> None:
-        """Close the connection; the process ends then."""
-        if self._connection is not None:
-            with suppress(OSError):
-                self._connection.close()
+        """Close the line; the process ends then."""
+        if self._line is not None:
+            self._line.close()
 
     def ask(self, message: Message, context: Context) -> Answer:
         """Let the process answer a message; WorkerEndedError where it ends instead."""
-        assert self._connection is not None
+        assert self._line is not None
         try:
-            self._connection.send((message, context))
-            answer: Answer = self._connection.recv()
+            self._line.send((message, context))
+            answer: Answer = self._line.recv()
         except (EOFError, OSError) as error:
             raise WorkerEndedError from error
         return answer
@@ -116,14 +115,15 @@ class Crew:
         RunFailedError
             The process that they come from has ended.
         """
-        ours, other = Pipe()
+        ours, other = make_line()
         with self._lock:
             assert self._nursery is not None
             if self.ended:
                 raise RunFailedError("The workers of the simulation have been ended.")
             with suppress(OSError):  # an end is named by the one who listens
                 self._control.send(Order(worker.index, self._enter, worker.pid))
-                send_handle(self._control, other.fileno(), self._nursery.pid)
+                for file in other.files():
+                    send_handle(self._control, file, self._nursery.pid)
             other.close()
             pid, code = self._hears()
         worker.take(ours, pid)

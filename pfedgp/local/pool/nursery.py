@@ -19,6 +19,7 @@ from multiprocessing.reduction import recv_handle
 
 from flwr.clientapp import ClientApp
 
+from pfedgp.local.pool.line import Line
 from pfedgp.local.pool.worker import serve
 from pfedgp.processes.parent import end_with_parent
 
@@ -84,25 +85,25 @@ def main(number: int) -> None:
     while True:
         try:
             order: Order = control.recv()
-            handle = recv_handle(control)
+            line = Line(recv_handle(control), recv_handle(control))
         except EOFError:
             return
         ended = _end_of(order.former) if order.former else 0
         nursery = os.getpid()
         pid = os.fork()
         if pid == 0:
-            _work(order, Connection(handle), control, app, nursery)
-        os.close(handle)
+            _work(order, line, control, app, nursery)
+        line.close()
         control.send((pid, ended))
 
 
-def _work(order: Order, connection: Connection, control: Connection, app: ClientApp, nursery: int) -> None:
+def _work(order: Order, line: Line, control: Connection, app: ClientApp, nursery: int) -> None:
     """Be a worker; does not return."""
     try:
         end_with_parent(nursery)
         control.close()
         order.enter(order.index)
-        serve(connection, app)
+        serve(line, app)
     except BaseException:  # noqa: BLE001 (nothing of the nursery may run on in this process)
         traceback.print_exc()
         os._exit(1)

@@ -1,30 +1,31 @@
 """A worker process of the pool: it runs the ClientApp for one message after the other."""
 
 import time
-from multiprocessing.connection import Connection
 
 from flwr.app import Context, Error, Message
 from flwr.clientapp import ClientApp
 from flwr.common.constant import ErrorCode
+
+from pfedgp.local.pool.line import Line
 
 __all__ = ["Answer", "serve"]
 
 Answer = tuple[Message, Context, float]  # the reply, the client's context after it, and CPU seconds
 
 
-def serve(connection: Connection, app: ClientApp) -> None:
-    """Answer messages until the other end of the connection is closed.
+def serve(line: Line, app: ClientApp) -> None:
+    """Answer messages until the other end of the line is closed.
 
     Parameters
     ----------
-    connection : Connection
+    line : Line
         Brings pairs of a message and the context of the client that it is for; takes an `Answer` for each.
     app : ClientApp
         What it raises becomes an error reply with the code and the text that Flower gives it.
     """
     while True:
         try:
-            message, context = connection.recv()
+            message, context = line.recv()
         except (EOFError, ConnectionError):
             return
         began = time.process_time()
@@ -33,4 +34,4 @@ def serve(connection: Connection, app: ClientApp) -> None:
         except Exception as error:  # noqa: BLE001 (whatever an app raises, the server gets a reply)
             reason = f"{type(error)}:<'{error}'>"
             reply = Message(Error(code=ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason=reason), reply_to=message)
-        connection.send((reply, context, time.process_time() - began))
+        line.send((reply, context, time.process_time() - began))

@@ -1,6 +1,7 @@
 """The clients in a checkpoint: all comes back, what lasts is written out once, and former versions are read."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, replace
 
 import pytest
@@ -55,6 +56,26 @@ def test_a_new_round_writes_no_greeting_again_and_a_new_greeting_does() -> None:
     assert '"n_train": 6' in kept.to_state(clients, [])["presented"]
     clients[1].key = "another"
     assert "another" in kept.to_state(clients, [])["presented"]
+
+
+def many(count: int) -> list[Client]:
+    return [Client(9 + i, replace(HELLO, name=f"client-{i}", n_train=5 + i % 7)) for i in range(count)]
+
+
+def test_greetings_of_many_clients_are_packed_and_come_back() -> None:
+    state = KeptClients().to_state(many(2000), [])
+    assert len(state["presented"]) < 2000 * 10
+    assert there_and_back(many(2000), []) == (
+        [replace(client, node_id=NOWHERE) for client in many(2000)],
+        [f"client-{i}" for i in range(2000)],
+    )
+
+
+@pytest.mark.parametrize("damage", [lambda text: text[:400], lambda text: "AAAA" + text[4:], lambda text: "%" + text])
+def test_damaged_packed_greetings_are_refused(damage: Callable[[str], str]) -> None:
+    state = {"spec": "{}"} | KeptClients().to_state(many(2000), [])
+    with pytest.raises(DamagedStateError, match="The clients in the checkpoint cannot be read"):
+        Roster(SMALL).adopt_state(state | {"presented": damage(state["presented"])})
 
 
 def test_states_of_former_versions_are_read() -> None:
