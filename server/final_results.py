@@ -13,11 +13,13 @@ from pfedgp_core.data.spec import DataSpec
 from pfedgp_core.errors import RunFailedError
 from pfedgp_core.metrics.task_report import TaskReport
 from pfedgp_core.words import few
+from server.class_results import ClassResults
 from server.clients.roster import Roster
 from server.exchanged import Evaluation
 from server.novel_clients import group_results, novel_names
 from server.outcome import client_rows, summary
 from server.report.pictures import write_pictures
+from server.result_intervals import summary_intervals
 from server.run.artefacts import RunFolder
 from server.run.checkpoint import Model
 from server.run.origin import OF_SIMULATIONS
@@ -103,7 +105,10 @@ def final_results(
         A row a client, as in ``clients.csv``.
     summary : dict
     """
-    rows = client_rows(roster, test)
+    rows, by_class = client_rows(roster, test), ClassResults.of(test)
+    if by_class.pooled:
+        rows = [by_class.client_row(row) for row in rows]
+        folder.write_table("classes.csv", by_class.rows(spec.class_names))
     folder.write_clients(rows)
     write_pictures(folder.path, history, test.pooled)
     novel = novel_names(settings, roster)
@@ -113,6 +118,9 @@ def final_results(
     _write_partition(folder, settings, roster.reference.partition_hash)
     score, missing = best.metrics.get(test.report.score), _missing(roster, test)
     total = summary(settings, roster, test, history, best.round, score, missing, elapsed())
+    total |= by_class.summary(spec.class_names)
+    at_temperature = () if calibration is None else calibration.parts_at_model_temperature
+    total["intervals"] = summary_intervals(test, settings.seed, at_temperature)
     if novel:
         total["groups"], sentence = group_results(test, novel)
         total["notes"].append(sentence)

@@ -6,11 +6,13 @@ from typing import Any
 
 from pfedgp_core.config import Settings
 from pfedgp_core.learning.timing import CPU, EVALUATION_CPU
-from pfedgp_core.metrics.task_report import TaskReport
+from pfedgp_core.metrics.task_report import Sums, TaskReport
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 from pfedgp_core.wire.versions import software_versions
+from server.class_results import with_interval
 from server.clients.roster import Client, Roster
 from server.exchanged import Asked, Evaluation, Training
+from server.result_intervals import share_of
 from server.strategy import WITH_UPDATE
 from server.weights import bounded, weight_notes
 
@@ -117,7 +119,6 @@ def client_rows(roster: Roster, test: Evaluation) -> list[dict[str, Any]]:
 def _row(client: Client, test: Evaluation) -> dict[str, Any]:
     accepted = test.replies.accepted.get(client.name)
     nothing = test.report.sums()
-    measured = test.report.summarise(accepted.reply.sums if accepted else nothing)
     hello = client.hello
     classes = {"classes": [hello.class_names[c] for c in hello.classes]} if hello.class_names else {}
     return {
@@ -127,9 +128,18 @@ def _row(client: Client, test: Evaluation) -> dict[str, Any]:
         "n_test": hello.n_test,
         "rounds_trained": len(client.trained_in),
         "last_trained_round": client.trained_in[-1] if client.trained_in else None,
-        **{key: measured[key] for key in test.report.client},
+        **_with_intervals(test.report, accepted.reply.sums if accepted else nothing),
         **test.report.own(accepted.reply.own_or_all if accepted else nothing),
     }
+
+
+def _with_intervals(report: TaskReport, sums: Sums) -> dict[str, Any]:
+    """A client's metrics; each share has the ends of its interval right behind it."""
+    found: dict[str, Any] = {}
+    for metric in report.metrics("client"):
+        shared = metric.share
+        found |= with_interval(metric.key, share_of(metric, sums)) if shared else {metric.key: metric.value(sums)}
+    return found
 
 
 def summary(

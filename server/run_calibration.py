@@ -1,7 +1,7 @@
 """Calibration of a whole run, from the sums that clients returned in the final evaluation."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pfedgp_core.bounded_counts import bounded_counts
@@ -33,15 +33,20 @@ class RunCalibration:
         The one that goes with the model (`choose_temperature`); None where no data could choose one.
     rule : str or None
         What chose it, in words.
-    at_model_temperature : MetricSums
-        Of the test data at that temperature; of no sample where there is none.
+    parts_at_model_temperature : tuple of MetricSums
+        Of each client's test data at that temperature, as they are pooled; none where there is no such temperature.
     """
 
     total: CalibrationSums
     temperature: float | None
     model_temperature: ModelTemperature | None = None
     rule: str | None = None
-    at_model_temperature: MetricSums = field(default_factory=MetricSums.zero)
+    parts_at_model_temperature: tuple[MetricSums, ...] = ()
+
+    @property
+    def at_model_temperature(self) -> MetricSums:
+        """Of the test data at that temperature; of no sample where there is none."""
+        return sum(self.parts_at_model_temperature, MetricSums.zero())
 
     @classmethod
     def of(
@@ -67,15 +72,15 @@ class RunCalibration:
         choosing = {name: extra.validation for name, extra in extras.items() if name not in novel}
         counts = bounded_counts([sums[0].n for sums in choosing.values()])
         validation, tested = dict(zip(choosing, counts, strict=True)), test.counted
-        parts = [extra.thinned(validation.get(name, 0), tested[name]) for name, extra in extras.items()]
-        total = sum(parts, CalibrationSums.zero())
+        thinned = [extra.thinned(validation.get(name, 0), tested[name]) for name, extra in extras.items()]
+        total = sum(thinned, CalibrationSums.zero())
         found = {name: a.reply.evidence for name, a in test.replies.accepted.items() if a.reply.evidence is not None}
         chosen, rule = _chosen({n: each for n, each in found.items() if n not in novel}, untrained)
-        at = MetricSums.zero()
+        parts: tuple[MetricSums, ...] = ()
         if chosen is not None:
             place = LIKELIHOOD_GRID.index(chosen.value)
-            at = sum((each.test[place].thinned(tested[name]) for name, each in found.items()), at)
-        return cls(total, lowest_ece(total.validation), chosen, rule, at)
+            parts = tuple(each.test[place].thinned(tested[name]) for name, each in found.items())
+        return cls(total, lowest_ece(total.validation), chosen, rule, parts)
 
     def record(self, test: Evaluation, class_names: Sequence[str]) -> dict[str, Any]:
         """Return ``calibration.json``.

@@ -7,6 +7,7 @@ import numpy as np
 from flwr.app import Message
 
 from pfedgp_core.metrics.calibration import CalibrationSums
+from pfedgp_core.metrics.class_scores import SCORE_BINS, ScoreCounts
 from pfedgp_core.metrics.classification import BINS, MetricSums
 from pfedgp_core.metrics.evidence import TemperatureEvidence
 from pfedgp_core.metrics.likelihood import LIKELIHOOD_GRID, LikelihoodSums
@@ -48,7 +49,8 @@ def claims(client: int, n: int = CLAIM) -> Tamper:
 
 def _evaluation(n: int, split: str) -> dict[str, Any]:
     every = tuple(flawless(n) for _ in TEMPERATURE_GRID)
-    calibration = CalibrationSums(every, every, ((0, 0, n),)) if split == "test" else None
+    scores = ScoreCounts(((0, SCORE_BINS - 1, n, 0),))
+    calibration = CalibrationSums(every, every, ((0, 0, n),), scores) if split == "test" else None
     certain = LikelihoodSums(n)
     evidence = TemperatureEvidence(certain, LikelihoodSums(), (flawless(n),) * len(LIKELIHOOD_GRID))
     reply = EvaluateReply(

@@ -7,9 +7,10 @@ import torch
 
 from pfedgp.verification.format import Inputs, NotUnderstood
 from pfedgp.verification.question import Question, Rule
+from pfedgp.verification.reference_metrics import reference_metrics
 from pfedgp_core.metrics.classification import MetricSums, metric_sums
 from pfedgp_core.metrics.spread import spread
-from pfedgp_core.metrics.summary import metrics_of, summarise
+from pfedgp_core.metrics.summary import metrics_of
 from pfedgp_core.metrics.temperature import temperature_scale
 
 __all__ = ["METRICS_RULES"]
@@ -32,7 +33,7 @@ def _sums(q: Question, temperature: float | None = None) -> list[MetricSums]:
 
 def _of_pooled(q: Question, temperature: float | None = None) -> float | None:
     key, first, *others = _key(q.head.split()[-1]), *_sums(q, temperature)
-    return summarise(sum(others, first))[key]
+    return reference_metrics(sum(others, first))[key]
 
 
 def _key(name: str) -> str:
@@ -45,7 +46,7 @@ def _key(name: str) -> str:
 def _of_clients(q: Question) -> float:
     found = re.fullmatch(r"mean of client (\w+)", q.head)
     key = _key(found[1] if found else q.head)
-    values = [summarise(sums)[key] for sums in _sums(q)]
+    values = [reference_metrics(sums)[key] for sums in _sums(q)]
     return spread([value for value in values if value is not None]).mean
 
 

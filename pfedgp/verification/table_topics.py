@@ -7,9 +7,9 @@ import torch
 
 from pfedgp.verification.format import NotUnderstood
 from pfedgp.verification.question import Question, Rule
+from pfedgp.verification.reference_metrics import reference_metrics
 from pfedgp_core.learning.aggregation import average
 from pfedgp_core.metrics.classification import MetricSums, calibration_curve, metric_sums
-from pfedgp_core.metrics.summary import summarise
 from pfedgp_core.metrics.temperature import TEMPERATURE_GRID, best_temperature, temperature_scale
 from pfedgp_core.tree.splits import Node, Tree, class_log_probabilities
 
@@ -57,7 +57,7 @@ def _named_metric(sums: MetricSums, name: str) -> Any:
     key = METRICS.get(name.lower().replace("_", " ").split()[0])
     if key is None:
         raise NotUnderstood(f"the metric {name!r} is not known")
-    return summarise(sums)[key]
+    return reference_metrics(sums)[key]
 
 
 def _temperatures(q: Question) -> dict[str, dict[str, Any]]:
@@ -67,7 +67,7 @@ def _temperatures(q: Question) -> dict[str, dict[str, Any]]:
 
 
 def _ece_over_grid(q: Question) -> list[Any]:
-    return [summarise(_sums(q, t))["ece"] for t in _grid(q)]
+    return [reference_metrics(_sums(q, t))["ece"] for t in _grid(q)]
 
 
 def _best_temperature(q: Question) -> float:

@@ -9,6 +9,7 @@ from torch import Tensor
 from pfedgp_core.config import Settings
 from pfedgp_core.heads.base import Head, Personal, Shared, Training
 from pfedgp_core.metrics.calibration import CalibrationSums, confusion_counts, temperature_sums
+from pfedgp_core.metrics.class_scores import score_counts
 from pfedgp_core.metrics.classification import MetricSums, metric_sums
 from pfedgp_core.metrics.evidence import TemperatureEvidence, tempered_sums
 from pfedgp_core.metrics.likelihood import LikelihoodSums
@@ -128,6 +129,7 @@ def class_calibration(
         else temperature_sums(validation[0], class_columns(classes, validation[1])),
         temperature_sums(probabilities, class_columns(classes, labels)),
         confusion_counts(labels.cpu().numpy(), classes[probabilities.argmax(axis=1)]),
+        score_counts(probabilities, classes, labels.cpu().numpy()),
     )
 
 

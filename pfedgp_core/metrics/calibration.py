@@ -9,7 +9,7 @@ The paper's rule picks the smallest ECE. The temperature that goes with the mode
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from pfedgp_core.bounded_counts import even_part
 from pfedgp_core.checks import MALFORMED, count
 from pfedgp_core.errors import DataError
+from pfedgp_core.metrics.class_scores import ScoreCounts
 from pfedgp_core.metrics.classification import MetricSums, metric_sums
 from pfedgp_core.metrics.ece import expected_calibration_error
 from pfedgp_core.metrics.sum_lists import from_lists, to_lists
@@ -34,6 +35,7 @@ __all__ = [
 
 Confusion = tuple[tuple[int, int, int], ...]
 _SPLITS = ("validation", "test")
+_SCORES = "scores."
 TEMPERATURE_LIMITS = (0.01, 10_000.0)  # ten times beyond both ends of the grid
 
 
@@ -47,11 +49,14 @@ class CalibrationSums:
         One for each temperature of ``TEMPERATURE_GRID``, in its order.
     confusion : tuple of (true class, predicted class, count)
         Of the test data, by the federation's class ids; only pairs that occurred, sorted.
+    scores : ScoreCounts
+        Of the test data of one client; sums of many have none, because each is of classes of its own.
     """
 
     validation: tuple[MetricSums, ...]
     test: tuple[MetricSums, ...]
     confusion: Confusion = ()
+    scores: ScoreCounts = field(default_factory=ScoreCounts)
 
     @classmethod
     def zero(cls) -> "CalibrationSums":
@@ -85,7 +90,7 @@ class CalibrationSums:
             fields |= to_lists(split, getattr(self, split))
         for column, name in enumerate(("true", "predicted", "count")):
             fields[f"confusion.{name}"] = [row[column] for row in self.confusion]
-        return fields
+        return fields | {f"{_SCORES}{name}": values for name, values in self.scores.to_dict().items()}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "CalibrationSums":
@@ -102,6 +107,7 @@ class CalibrationSums:
             confusion = tuple(zip(*columns, strict=True))
         except MALFORMED as error:
             raise DataError(f"These are not calibration sums ({type(error).__name__}).") from None
+        scores = ScoreCounts.from_dict({k.removeprefix(_SCORES): v for k, v in fields.items() if k.startswith(_SCORES)})
         pairs = [row[:2] for row in confusion]
         if pairs != sorted(set(pairs)) or any(n < 1 for _, _, n in confusion):
             raise DataError("The confusion counts hold a pair twice, unsorted, or a number below its range.")
@@ -109,11 +115,17 @@ class CalibrationSums:
             raise DataError("The calibration sums cover different samples at different temperatures.")
         if sum(n for _, _, n in confusion) != test[0].n:
             raise DataError("The confusion counts and the calibration sums cover different test samples.")
-        return cls(validation, test, confusion)
+        totals: Counter[int] = Counter()
+        for true, _, n in confusion:
+            totals[true] += n
+        if not scores.fits(totals, test[0].n):
+            raise DataError("The counts of scores and the confusion counts cover different test samples.")
+        return cls(validation, test, confusion, scores)
 
     def fits(self, n_test: int, n_validation: int, n_classes: int) -> bool:
         """Whether these can be the sums of a client with `n_test` tested and at most `n_validation` other samples."""
         in_range = all(true < n_classes and predicted < n_classes for true, predicted, _ in self.confusion)
+        in_range = in_range and all(c < n_classes for c in self.scores.classes)
         return in_range and self.test[0].n == n_test and self.validation[0].n <= n_validation
 
 

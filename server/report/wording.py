@@ -8,6 +8,7 @@ from pfedgp_core.metrics.summary import find_metric
 from pfedgp_core.metrics.temperature import TEMPERATURE_GRID
 
 __all__ = [
+    "ENDS",
     "MEAN",
     "OWN",
     "capital",
@@ -25,7 +26,9 @@ __all__ = [
 
 MISSING = "n/a"
 OWN = "own_"  # how the keys of metrics over a client's own classes begin
+ENDS = ("_low", "_high")  # how the keys of the ends of intervals end
 MEAN = "mean_"  # and those of means over clients
+_CLASS_SHARES = ("balanced_accuracy", "sensitivity", "specificity", "ppv", "npv")
 _FEW = 100  # validation samples, below which one of them decides between temperatures
 _TITLES = {
     "name": "client",
@@ -34,6 +37,7 @@ _TITLES = {
     "rounds_trained": "rounds trained",
     "last_trained_round": "last trained",
     "train_loss": "training loss",
+    **{key: key.upper() for key in ("ppv", "npv", "f1", "auroc", "auprc")},
 }
 # How the key of a metric is extended, and how the extension reads.
 _BEFORE = {"validation_": "validation", "test_": "test", OWN: "own-class", MEAN: "mean client"}
@@ -58,7 +62,7 @@ def measure(key: str, value: float | None) -> str:
 def is_share(key: str) -> bool:
     """Whether a measure is a share of samples, which reads best as a percentage."""
     metric = metric_behind(key)
-    return metric is not None and metric.share
+    return key in _CLASS_SHARES or (metric is not None and metric.share)
 
 
 def metric_behind(key: str) -> Metric | None:
@@ -67,11 +71,11 @@ def metric_behind(key: str) -> Metric | None:
 
 
 def telling(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the keys of tables that say something: all, but for metrics over own classes that equal those over all.
+    """Return the keys of tables that say something: no ends of intervals, and no own-class metrics that equal others.
 
     Where every classifier predicts its client's own classes alone, as in pFedGP by default, the two are one.
     """
-    keys = list(rows[0]) if rows else []
+    keys = [key for key in (rows[0] if rows else ()) if not key.endswith(ENDS)]
     pairs = {key: key.removeprefix(OWN) for key in keys if key.startswith(OWN)}
     if all(row.get(own) == row.get(key) for row in rows for own, key in pairs.items()):
         return [key for key in keys if key not in pairs]

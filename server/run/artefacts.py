@@ -10,6 +10,8 @@
     Which sample went to which simulated client.
 ``clients.csv``, ``summary.json``
     Results per client and of the whole federation.
+``classes.csv``
+    Results by site and class, of classification.
 ``checkpoints/``
     The state after each of the last three rounds, from which ``pfedgp resume`` goes on (`server.run.checkpoint`).
 ``releases.jsonl``
@@ -154,10 +156,14 @@ class RunFolder:
 
     def write_clients(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write ``clients.csv``: a line a client; a missing number is ``n/a`` (`pfedgp_core.files.csv_text`)."""
+        self.write_table("clients.csv", rows)
+
+    def write_table(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write rows with the same keys as CSV; a missing number is ``n/a``, and lists of classes are joined."""
         columns = tuple(rows[0]) if rows else ("name",)
         lines = [[join_names(row[c]) if c == "classes" else row[c] for c in columns] for row in rows]
         cells = [["n/a" if cell is None else cell for cell in line] for line in lines]
-        write_whole(self.path / "clients.csv", csv_text(columns, cells))
+        write_whole(self.path / name, csv_text(columns, cells))
 
     def write_calibration(self, record: Mapping[str, Any]) -> None:
         """Write ``calibration.json``: bins of the test predictions per client and pooled, and class confusion."""

@@ -85,7 +85,7 @@ def test_rows_of_clients_pool_to_the_summary(plain: Run) -> None:
     rows = list(csv.DictReader((plain.path / "clients.csv").open()))
     assert list(rows[0]) == [
         *("name", "n_train", "n_test", "rounds_trained", "last_trained_round"),
-        *("rmse", "nll", "coverage", "r2"),
+        *("rmse", "nll", "coverage", "coverage_low", "coverage_high", "r2"),
     ]
     n = np.array([int(row["n_test"]) for row in rows])
     rmse, nll = (np.array([float(row[key]) for row in rows]) for key in ("rmse", "nll"))

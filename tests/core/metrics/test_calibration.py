@@ -16,6 +16,7 @@ from pfedgp_core.metrics.calibration import (
     temperature_sums,
 )
 from pfedgp_core.metrics.classification import MetricSums, metric_sums
+from pfedgp_core.metrics.mce import maximum_calibration_error
 from pfedgp_core.metrics.summary import summarise
 from pfedgp_core.metrics.temperature import TEMPERATURE_GRID, best_temperature, temperature_scale
 from pfedgp_core.model.shared import SharedState
@@ -41,7 +42,8 @@ def sums_of(seed: int, n: int = 40, classes: int = 4) -> CalibrationSums:
 def test_errors_are_those_of_torchmetrics(classes: int, sharpness: float) -> None:
     p, y = predictions(700, classes, seed=classes, sharpness=sharpness)
     assert p.max() < 1.0  # torchmetrics puts a confidence of exactly 1 in a bin of its own
-    ours = summarise(metric_sums(p, y))
+    sums = metric_sums(p, y)
+    ours = summarise(sums) | {"mce": maximum_calibration_error(sums)}
     for name, norm in (("ece", "l1"), ("mce", "max")):
         theirs = MulticlassCalibrationError(num_classes=classes, n_bins=15, norm=norm)
         assert ours[name] == pytest.approx(theirs(torch.tensor(p), torch.tensor(y)).item(), abs=1e-6)

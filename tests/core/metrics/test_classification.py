@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.metrics.classification import MetricSums, calibration_curve, metric_sums
+from pfedgp_core.metrics.mce import maximum_calibration_error
 from pfedgp_core.metrics.summary import summarise
 from pfedgp_core.metrics.temperature import TEMPERATURE_GRID, best_temperature, temperature_scale
 
@@ -41,14 +42,15 @@ def test_golden_calibration(golden, dtype):
         wanted = {a["name"]: a["value"] for a in case["asserts"]}
         check(wanted, "acc", summary["accuracy"], case)
         check(wanted, "ece", summary["ece"], case)
-        check(wanted, "mce", summary["mce"], case)
+        check(wanted, "mce", maximum_calibration_error(sums), case)
         check(wanted, "brier_sum_over_classes", summary["brier"], case)
         check(wanted, "nll", summary["nll"], case)
         check(wanted, "bin_counts", curve.count, case)
         check(wanted, "bin_conf", curve.confidence, case)
         check(wanted, "bin_acc", curve.accuracy, case)
         grid = inputs["temp_grid"]
-        scaled = {t: summarise(metric_sums(temperature_scale(probs, t), labels, inputs["n_bins"])) for t in grid}
+        at = {t: metric_sums(temperature_scale(probs, t), labels, inputs["n_bins"]) for t in grid}
+        scaled = {t: {**summarise(found), "mce": maximum_calibration_error(found)} for t, found in at.items()}
         check(wanted, "ECE over grid", [scaled[t]["ece"] for t in grid], case)
         check(wanted, "best T by ECE", best_temperature(probs, labels, grid, inputs["n_bins"]), case)
         for t, values in wanted.pop("temperature results").items():
@@ -91,10 +93,11 @@ def test_ties_go_to_the_lowest_column():
 
 
 def test_confident_and_wrong():
-    summary = summarise(metric_sums([[1.0, 0.0]], [1]))
+    sums = metric_sums([[1.0, 0.0]], [1])
+    summary = summarise(sums)
     assert summary["accuracy"] == 0
     assert summary["ece"] == 1
-    assert summary["mce"] == 1
+    assert maximum_calibration_error(sums) == 1
     assert summary["brier"] == 2
     assert summary["nll"] == pytest.approx(-np.log(1e-12))
 
@@ -145,7 +148,14 @@ def test_metrics_are_in_range_and_sums_survive_json(given_predictions):
         assert 0 <= summary["accuracy"] <= 1
         assert 0 <= summary["brier"] <= 2
         assert summary["nll"] >= 0
-        assert 0 <= summary["ece"] <= summary["mce"] + 1e-12 <= 1 + 1e-9
+        assert 0 <= summary["ece"] <= maximum_calibration_error(sums) + 1e-12 <= 1 + 1e-9
+
+
+def test_the_maximum_error_is_of_bins_with_ten_samples_alone():
+    lonely = metric_sums([[1.0, 0.0]] + [[0.6, 0.4]] * 10, [1] + [0] * 10)
+    assert maximum_calibration_error(lonely) == 1
+    assert summarise(lonely)["mce"] == pytest.approx(0.4)
+    assert summarise(metric_sums([[0.6, 0.4]] * 9, [0] * 9))["mce"] is None
 
 
 def test_brier_is_the_definition():
