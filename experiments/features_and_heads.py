@@ -19,7 +19,7 @@ A line of the file is one head after one round of one run: accuracy, ECE, NLL an
 samples at temperature 1; ECE and NLL at the temperature with the smallest NLL on pooled validation data, and of the
 trees at that with the largest pooled leave-one-out likelihood of training data; the CPU seconds of training and the
 bytes up to there. Runs whose last round is in the file are not repeated; one that was killed begins anew. ``--table``
-prints the file.
+prints the file, or the part of it that ``--runs``, ``--at`` and ``--heads`` name.
 """
 
 import argparse
@@ -200,12 +200,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="JSON lines; those that are there are kept")
     parser.add_argument("--table", action="store_true", help="print the table and train nothing")
-    parser.add_argument("--runs", nargs="+", default=list(RUNS), choices=list(RUNS))
+    parser.add_argument("--runs", nargs="+", help=f"all, or some of: {'; '.join(RUNS)}")
+    parser.add_argument("--heads", nargs="+", help="that the table shows")
     parser.add_argument("--seed", type=int, default=42)
     parser.add_argument("--dataset", default="cifar10")
     parser.add_argument("--data-root", default="", help="of the data set, as for pfedgp simulate")
     parser.add_argument("--clients", type=int, default=500)
-    parser.add_argument("--at", type=int, nargs="+", default=[50, 100, 200], help="rounds after which heads are fitted")
+    parser.add_argument("--at", type=int, nargs="+", help="rounds after which heads are fitted, by default 50 100 200")
     parser.add_argument(
         "--evaluate", type=int, default=250, help="clients that the heads are fitted at, the first ones"
     )
@@ -216,13 +217,17 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(1)
     if args.table:
-        print(table(read(args.out)))
+        shown = {"run": args.runs, "round": args.at, "head": args.heads}
+        print(table([s for s in read(args.out) if all(s[k] in wanted for k, wanted in shown.items() if wanted)]))
         return
+    runs = args.runs or list(RUNS)
+    if unknown := [name for name in runs if name not in RUNS]:
+        parser.error(f"there is no run {unknown[0]!r}; there are: {'; '.join(RUNS)}")
     base = Settings(dataset=args.dataset, data_root=args.data_root, clients=args.clients, seed=args.seed)
     base = base.replace(train_samples=args.train_samples)
     places = range(args.clients - args.unseen, args.clients) if args.unseen else range(args.evaluate)
-    classes, rounds = len(simulated_summary(base, 0).class_names), sorted(args.at)
-    for name in args.runs:
+    classes, rounds = len(simulated_summary(base, 0).class_names), sorted(args.at or [50, 100, 200])
+    for name in runs:
         if any((s["run"], s["seed"], s["round"]) == (name, args.seed, rounds[-1]) for s in read(args.out)):
             continue
         for at in trained(RUNS[name], base, classes, rounds, args.unseen):
