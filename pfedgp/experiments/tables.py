@@ -43,7 +43,7 @@ def _column(experiment: Experiment, found: Found, column: str) -> list[str]:
     digits, reported = (1 if experiment.percent else 3), any(entry.paper for entry in rows)
     unit = f"{experiment.metric.replace('_', ' ')}{', %' if experiment.percent else ''}"
     titles = ["method", *(["paper"] if reported else []), f"ours: {unit}", *(["difference"] if reported else [])]
-    titles += ["own classes", "ECE", "NLL", "gradients", "sent and received", "CPU s", "seeds"]
+    titles += ["own classes", "ECE", "NLL", "gradients", "sent and received", "CPU s", "round", "seeds"]
     lines = [f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
     for entry in rows:
         paper = entry.paper
@@ -51,15 +51,21 @@ def _column(experiment: Experiment, found: Found, column: str) -> list[str]:
         cells = [entry.row.title.replace("|", "/"), *([stated] if reported else [])]
         if entry.ours is None:
             told = cut(entry.state.replace("|", "/"), 160) or "no value"
-            cells += [told, *([""] if reported else []), *[""] * 7]
+            cells += [told, *([""] if reported else []), *[""] * 8]
         else:
             cells += [_text(entry.ours, digits), *([_text(entry.difference, digits, sign=True)] if reported else [])]
             cells += [_text(entry.own, digits), *[_text(entry.metric_of(f"own_{key}"), 3) for key in _UNIT]]
             cells += [_count(entry.cost("gradients")), size(entry.cost("bytes") or 0.0)]
-            cells += [_count(entry.cost("cpu_seconds")), entry.state or str(len(entry.seeds))]
+            cells += [_count(entry.cost("cpu_seconds")), _rounds(entry), entry.state or str(len(entry.seeds))]
         lines.append(f"| {' | '.join(cells)} |")
     lines += ["", "ECE and NLL are over each client's own classes. Costs are means over seeds, of all clients."]
+    lines += ["`round`: of the model that was tested, the best on validation data over all classes that it knows."]
     return [*lines, "", *unrun] if unrun else lines
+
+
+def _rounds(entry: Entry) -> str:
+    """The round of the tested model, of each seed where they differ."""
+    return ", ".join(map(str, dict.fromkeys(result["best_round"] for result in entry.results)))
 
 
 def _text(estimate: Estimate | None, digits: int, sign: bool = False) -> str:

@@ -40,6 +40,17 @@ def test_markdown_has_paper_ours_and_difference(written: Path) -> None:
     assert "| pFedGP | 90.0 ± 0.3 | 91.0 ± 1.0 | +1.0 ± 1.0 | 91.0 ± 1.0 | 0.020" in text
 
 
+def test_the_round_of_the_tested_model_is_told_for_seeds_that_differ(tmp_path: Path) -> None:
+    experiment = small_experiment(tmp_path)
+    selection = select(experiment, rows=["full"], columns=["two"])
+    folder = ExperimentFolder(tmp_path / "out")
+    with folder.lock():
+        for cell in selection.cells(experiment):
+            folder.keep(cell, made_up(cell, 0.9, best_round=40 + cell.seed))
+        Outputs(folder, experiment, selection, search=False).write_tables()
+    assert "| 3 | 40, 41 | 2 |" in (folder.path / "table.md").read_text()
+
+
 def test_markdown_says_what_is_missing(written: Path) -> None:
     text = (written / "table.md").read_text()
     assert "| FedAvg |  | failed: no / space |" in text
