@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -12,6 +11,7 @@ from pfedgp_core.metrics.regression import RegressionSums, regression_sums
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.registry import VARIANTS
 from pfedgp_core.regression.gp import Standardiser
+from pfedgp_core.regression.student import StudentLaw
 from pfedgp_core.regression.task import PersonalRegressor, RegressionHead, regression_loss
 
 __all__ = ["NOISE_FLOOR", "Regression", "regression_head"]
@@ -71,7 +71,7 @@ class _Training(Training):
 
 
 class _Personal(Personal):
-    """A `PersonalRegressor`; its predictions are mean and deviation, each [T], in the targets' own units."""
+    """A `PersonalRegressor`; its predictions are Student's laws of the targets, in their own units."""
 
     def __init__(self, regressor: PersonalRegressor) -> None:
         self.regressor = regressor
@@ -81,11 +81,12 @@ class _Personal(Personal):
         """See ``Personal``."""
         self.counters = self.regressor.fit(features, labels).counters_
 
-    def predict(self, features: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    def predict(self, features: Tensor) -> StudentLaw:
         """See ``Personal``."""
-        return self.regressor.predict(features, return_std=True)
+        return self.regressor.law(features)
 
-    def sums(self, predicted: tuple[np.ndarray, np.ndarray], labels: Tensor) -> RegressionSums:
+    def sums(self, predicted: StudentLaw, labels: Tensor) -> RegressionSums:
         """See ``Personal``."""
         own = self.regressor.standardiser_
-        return regression_sums(*predicted, labels.cpu().numpy(), own.mean, own.deviation)
+        mean, scale = predicted.mean.cpu().numpy(), predicted.scale.cpu().numpy()
+        return regression_sums(mean, scale, labels.cpu().numpy(), own.mean, own.deviation, predicted.freedom)

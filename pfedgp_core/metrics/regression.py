@@ -5,8 +5,10 @@ client's own deviation, in which clients of different spread count alike, and th
 which any model has to beat.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from statistics import NormalDist
 from typing import Any, ClassVar
 
@@ -22,7 +24,6 @@ LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 """Nominal levels of the central intervals whose coverage is counted; the last is the one that tables show."""
 SUM_LIMIT = 1e40
 """Of the size of each sum, as the wire takes it: beyond all real targets, and squares of pooled sums are finite."""
-_HALF_WIDTHS = np.array([NormalDist().inv_cdf(0.5 + 0.5 * level) for level in LEVELS])  # in standard deviations
 
 
 @dataclass(eq=False)
@@ -36,7 +37,7 @@ class RegressionSums:
     squared_error, absolute_error : float
         Sum of (y - mean)^2, and of the distance between y and mean.
     nll_sum : float
-        Sum of -log N(y; mean, deviation^2).
+        Sum of minus the log density of y.
     target_sum, target_square : float
         Sum of y and of y^2, for R^2.
     standard_square : float
@@ -125,17 +126,24 @@ class RegressionSums:
 
 
 def regression_sums(
-    mean: ArrayLike, deviation: ArrayLike, targets: ArrayLike, baseline: float, scale: float
+    mean: ArrayLike,
+    deviation: ArrayLike,
+    targets: ArrayLike,
+    baseline: float,
+    scale: float,
+    freedom: float = math.inf,
 ) -> RegressionSums:
     """Sum errors, densities and coverage over samples.
 
     Parameters
     ----------
     mean, deviation : float [N]
-        Of the normal predictive distribution of each target; deviations are positive.
+        Of the predictive law of each target: the normal one's, or mean and scale of Student's; deviations are positive.
     targets : float [N]
     baseline, scale : float
         Mean and standard deviation of the client's training targets.
+    freedom : float
+        Degrees of freedom of the predictive law; infinite for the normal one.
 
     Returns
     -------
@@ -157,13 +165,34 @@ def regression_sums(
         n=len(y),
         squared_error=float(np.square(error).sum()),
         absolute_error=float(np.abs(error).sum()),
-        nll_sum=float((0.5 * np.square(error / s) + np.log(s) + 0.5 * np.log(2 * np.pi)).sum()),
+        nll_sum=float(_minus_log_density(error / s, s, freedom).sum()),
         target_sum=float(y.sum()),
         target_square=float(np.square(y).sum()),
         standard_square=float(np.square(error / scale).sum()),
         baseline_square=float(np.square(y - baseline).sum()),
-        covered=(np.abs(error) <= np.outer(_HALF_WIDTHS, s)).sum(axis=1),
+        covered=(np.abs(error) <= np.outer(_half_widths(freedom), s)).sum(axis=1),
     )
+
+
+def _minus_log_density(z: np.ndarray, scale: np.ndarray, freedom: float) -> np.ndarray:
+    """Of targets at z scales from the mean."""
+    if math.isinf(freedom):
+        normal: np.ndarray = 0.5 * np.square(z) + np.log(scale) + 0.5 * np.log(2 * np.pi)
+        return normal
+    constant = math.lgamma(freedom / 2) - math.lgamma((freedom + 1) / 2) + 0.5 * math.log(freedom * math.pi)
+    density: np.ndarray = constant + np.log(scale) + (freedom + 1) / 2 * np.log1p(np.square(z) / freedom)
+    return density
+
+
+@cache
+def _half_widths(freedom: float) -> np.ndarray:
+    """Of the central interval of each of `LEVELS`, in scales."""
+    if math.isinf(freedom):
+        return np.array([NormalDist().inv_cdf(0.5 + 0.5 * level) for level in LEVELS])
+    from scipy.special import stdtrit
+
+    widths: np.ndarray = stdtrit(freedom, 0.5 + 0.5 * np.array(LEVELS))
+    return widths
 
 
 def target_spread(sums: RegressionSums) -> float | None:

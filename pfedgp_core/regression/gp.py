@@ -46,6 +46,14 @@ class _Regression(ABC):
     def _evidence(self) -> Tensor:
         """log p(y), 0-d."""
 
+    @abstractmethod
+    def inner(self, a: Tensor, b: Tensor) -> Tensor:
+        """a' (K + s^2 I)^-1 b for a and b [n] in float64, 0-d; K is the prior covariance of the training latents."""
+
+    @abstractmethod
+    def weigh(self, test_inputs: Tensor, values: Tensor) -> Tensor:
+        """k*' (K + s^2 I)^-1 values at `test_inputs` [T, d] for values [n] in float64, [T]: the mean if they were y."""
+
     def predict(self, test_inputs: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance of the latent f* at `test_inputs` [T, d], each [T]. A target has `noise_variance` more."""
         mu, v = self._moments(test_inputs.double())
@@ -113,6 +121,17 @@ class FullRegression(_Regression):
         explained = torch.linalg.solve_triangular(L, cross, upper=False).square().sum(0) / self.noise_variance
         return alpha @ cross, (self.kernel.diagonal(test_inputs) + self.jitter - explained).clamp_min(0)
 
+    def inner(self, a: Tensor, b: Tensor) -> Tensor:
+        """See `_Regression`."""
+        L, _ = self._solved
+        return a @ torch.cholesky_solve(b[:, None], L)[:, 0] / self.noise_variance
+
+    def weigh(self, test_inputs: Tensor, values: Tensor) -> Tensor:
+        """See `_Regression`."""
+        L, _ = self._solved
+        weights = torch.cholesky_solve(values[:, None], L)[:, 0] / self.noise_variance
+        return weights @ self.kernel.cross(self.inputs, test_inputs.double())
+
     def _evidence(self) -> Tensor:
         L, alpha = self._solved
         noise = 0.5 * len(alpha) * (self.noise_variance.log() + LOG_TWO_PI)
@@ -170,13 +189,30 @@ class FITCRegression(_Regression):
         total = self.noise_variance + d
         B = (A / total) @ A.T
         L = safe_cholesky(B + torch.eye(len(B), dtype=B.dtype, device=B.device), self.counters)
-        return L, torch.linalg.solve_triangular(L, (A @ (self.targets / total))[:, None], upper=False)[:, 0]
+        return L, _projected_values(L, A, self.targets / total)
 
     def _moments(self, test_inputs: Tensor) -> tuple[Tensor, Tensor]:
         L, c = self._solved
         A_star, d_star = self.projection(test_inputs)
         V = torch.linalg.solve_triangular(L, A_star, upper=False)
         return c @ V, d_star + V.square().sum(0)
+
+    def inner(self, a: Tensor, b: Tensor) -> Tensor:
+        """See `_Regression`."""
+        L, _ = self._solved
+        A, d = self._projected
+        total = self.noise_variance + d
+        explained: Tensor = _projected_values(L, A, a / total) @ _projected_values(L, A, b / total)
+        return (a * b / total).sum() - explained
+
+    def weigh(self, test_inputs: Tensor, values: Tensor) -> Tensor:
+        """See `_Regression`."""
+        L, _ = self._solved
+        A, d = self._projected
+        A_star, _ = self.projection(test_inputs.double())
+        c = _projected_values(L, A, values / (self.noise_variance + d))
+        mean: Tensor = c @ torch.linalg.solve_triangular(L, A_star, upper=False)
+        return mean
 
     def _evidence(self) -> Tensor:
         L, c = self._solved
@@ -196,6 +232,12 @@ class FITCRegression(_Regression):
         L, c = (t.detach() for t in self._solved)
         root = torch.linalg.solve_triangular(L, self.projection.factor.T, upper=False)
         return (c @ root).to(self.dtype), (root.T @ root).to(self.dtype)
+
+
+def _projected_values(L: Tensor, A: Tensor, values: Tensor) -> Tensor:
+    """L^-1 A values, [M]."""
+    solved: Tensor = torch.linalg.solve_triangular(L, (A @ values)[:, None], upper=False)[:, 0]
+    return solved
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ Under the marginal objective ``full`` and ``ip-compute`` are conditioned on all 
 are in standard units of the client's training data throughout, see `Standardiser`.
 """
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import Literal, overload
@@ -30,6 +31,7 @@ from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.registry import VARIANTS
 from pfedgp_core.regression.gp import FITCRegression, FullRegression, Standardiser
+from pfedgp_core.regression.student import SiteScale, StudentLaw
 
 __all__ = ["PersonalRegressor", "RegressionHead", "regression_loss"]
 
@@ -176,6 +178,8 @@ class PersonalRegressor:
         self.head.require(self.settings)
         self.counters_: Counter[str] = Counter()
         self._gp: FullRegression | FITCRegression | None = None
+        self._scale: SiteScale | None = None
+        self._prior: FullRegression | None = None
 
     def fit(self, features: ArrayLike | Tensor, targets: ArrayLike | Tensor) -> "PersonalRegressor":
         """Condition the GP on a client's data.
@@ -201,11 +205,16 @@ class PersonalRegressor:
         self.counters_ = Counter()
         data = (unit_sphere(inputs).double(), self.standardiser_.apply(y))
         with torch.no_grad():
+            self._prior, residuals = None, data[1]
             if VARIANTS[self.settings.variant].labelled_inducing:
                 own = data if self.settings.personal_data else None
                 self._gp = self.head.on_inducing(own, self.settings, self.counters_)
+                self._prior = self.head.on_inducing(None, self.settings, self.counters_)
+                residuals = residuals - self._prior.predict(data[0])[0]
             else:
                 self._gp = self.head.on_data(*data, self.settings, self.counters_)
+            alone = self._prior is not None and not self.settings.personal_data
+            self._scale = None if alone else SiteScale.fit(self._gp, residuals)
         return self
 
     @overload
@@ -219,15 +228,33 @@ class PersonalRegressor:
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Mean, and with `return_std` also standard deviation, of a new target at each row; float64 [T], own units.
 
-        The deviation is that of a target, noise included, not that of the noise-free function.
+        The deviation is that of a target, noise included, not that of the noise-free function. It is infinite for fewer
+        than four samples, whose Student law has none; `law` gives mean, scale and degrees of freedom.
+        """
+        found = self.law(features)
+        if not return_std:
+            return found.mean.cpu().numpy()
+        factor = math.sqrt(found.freedom / (found.freedom - 2)) if 2 < found.freedom < math.inf else 1.0
+        deviation = found.scale * (math.inf if found.freedom <= 2 else factor)
+        return found.mean.cpu().numpy(), deviation.cpu().numpy()
+
+    def law(self, features: ArrayLike | Tensor) -> StudentLaw:
+        """Predictive law of a new target at each row of `features` [T, d], noise included, in the targets' own units.
+
+        It is Student's with n - 1 degrees of freedom (`student`), and normal where the data tell no scale: a single
+        sample, equal targets, or ``personal-data = false``.
         """
         if self._gp is None:
             raise DataError("The regressor has no training data yet: call fit first.")
         with torch.no_grad():
-            mu, v = self._gp.predict(unit_sphere(_checked(features)).double())
-            mean = self.standardiser_.undo_mean(mu).cpu().numpy()
-            variance = self.standardiser_.undo_variance(v + self._gp.noise_variance)
-        return (mean, variance.sqrt().cpu().numpy()) if return_std else mean
+            inputs = unit_sphere(_checked(features)).double()
+            if self._scale is None:
+                mean, v = self._gp.predict(inputs)
+                found = StudentLaw(mean, (v + self._gp.noise_variance).sqrt(), math.inf)
+            else:
+                found = self._scale.law(inputs, 0.0 if self._prior is None else self._prior.predict(inputs)[0])
+            own = self.standardiser_
+            return StudentLaw(own.undo_mean(found.mean), found.scale * own.deviation, found.freedom)
 
 
 def _as_tensor(values: ArrayLike | Tensor) -> Tensor:
