@@ -9,8 +9,9 @@ Every GP of this package predicts in the same form, with m = n training points o
   :math:`D = \operatorname{diag}(\sqrt\omega)` and minus;
 * FITC in its M x M form: :math:`k_* = a(x_*)`, :math:`w = u`, :math:`b_* = d_*`, D = I and plus.
 
-As in `iterative` and `fitc_solver`, nodes with many points share one factor L between the chains, at their mean omega;
-nodes with few have one a chain. The numbers are those of ``FullGP.predict`` and ``FITC.predict``.
+As in `iterative` and `fitc_solver`, nodes with many points share one factor L between the chains, in the n x n form at
+their `central_omega` and in the other at their mean; nodes with few have one a chain. The numbers are those of
+``FullGP.predict`` and ``FITC.predict``.
 """
 
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ import torch
 from torch import Tensor
 
 from pfedgp_core.gp import dense, fitc_algebra, fitc_solver, iterative
+from pfedgp_core.gp.central_omega import central_omega
 from pfedgp_core.gp.dense import CHUNK_BYTES, SMALLEST_OMEGA
 from pfedgp_core.gp.fitc import FITC
 from pfedgp_core.gp.full import FullGP
@@ -46,13 +48,13 @@ class CachedNode:
     def __init__(self, gp: FullGP | FITC, omega: Tensor, weights: Tensor | None = None) -> None:
         self.gp, self.omega = gp, omega
         self.primal = isinstance(gp, FITC) and not gp.dual
-        self._variance_omega = omega.mean(0, keepdim=True) if gp.iterative else omega
         with torch.no_grad():
             # Nothing of this has a gradient, also where the kernel's scales are learned.
             if isinstance(gp, FITC) and self.primal:
                 self._projected = gp.projection(gp.inputs)
             else:
                 self._gram = gp.gram.detach()
+            self._variance_omega = self._shared_omega() if gp.iterative else omega
             self.weights = self._solve() if weights is None else weights
             width = self.weights.shape[1]
             # Beyond this size the factors are made again for each batch, a few chains at a time.
@@ -74,6 +76,9 @@ class CachedNode:
         if isinstance(self.gp, FITC) and self.primal:
             return self.gp.projection(test_inputs)
         return self.gp.cross(test_inputs)
+
+    def _shared_omega(self) -> Tensor:
+        return self.omega.mean(0, keepdim=True) if self.primal else central_omega(self._gram, self.omega)
 
     def _solve(self) -> Tensor:
         gp = self.gp

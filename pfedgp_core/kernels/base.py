@@ -85,9 +85,18 @@ class Stationary(Kernel):
 def unit_sphere(features: Tensor) -> Tensor:
     """Divide each row by its length: x / sqrt(|x|^2 + 1e-12). Shapes: [n, d] -> [n, d].
 
-    Smooth everywhere; a zero row stays zero. Its gradient is at most 1e6 times the incoming one, at a zero row.
+    Smooth everywhere; a zero row stays zero. Its gradient is at most 1e6 times the incoming one, at a zero row. Features in
+    half precision are returned in float32. A row whose squared length is beyond the largest number is made shorter first,
+    which leaves its direction.
     """
-    return features * (features.square().sum(-1, keepdim=True) + 1e-12).rsqrt()
+    if features.dtype in (torch.float16, torch.bfloat16):
+        features = features.float()
+    squares = features.square().sum(-1, keepdim=True)
+    if bool(torch.isinf(squares).any()):
+        largest = features.detach().abs().amax(-1, keepdim=True)
+        features = features / torch.where(torch.isinf(squares), largest, 1.0)
+        squares = features.square().sum(-1, keepdim=True)
+    return features * (squares + 1e-12).rsqrt()
 
 
 def _squared_distances(X: Tensor, Y: Tensor) -> Tensor:

@@ -232,3 +232,22 @@ def test_no_tf32_on_cuda(name):
         torch.set_float32_matmul_precision("highest")
     off_diagonal = ~torch.eye(300, dtype=torch.bool).flip(0)
     assert (got - kernel.cross(X, X.flip(0)))[off_diagonal].abs().max() < 5e-5
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_computed_in_float32(dtype):
+    rows = torch.randn(5, 4).to(dtype)
+    assert torch.equal(unit_sphere(rows), unit_sphere(rows.float()))
+
+
+@pytest.mark.parametrize(("dtype", "far"), [(torch.float32, 1e20), (torch.float32, 3e38), (torch.float64, 1e200)])
+def test_rows_whose_squares_overflow_keep_their_direction(dtype, far):
+    """The others keep their bits, and gradients are those of the direction: 0 where a row is so long."""
+    rows = torch.tensor([[0.6, -0.8, 0.0], [1.0, 2.0, 2.0], [0.0, 0.0, 0.0]], dtype=dtype)
+    long = (rows * torch.tensor([[far], [1.0], [1.0]], dtype=dtype)).requires_grad_()
+    found = unit_sphere(long)
+    torch.testing.assert_close(found[0], rows[0])
+    assert torch.equal(found[1:], unit_sphere(rows[1:]))
+    found[:, 0].sum().backward()
+    assert torch.isfinite(long.grad).all()
+    torch.testing.assert_close(long.grad[0], torch.zeros(3, dtype=dtype))

@@ -146,3 +146,13 @@ def test_tensors_are_taken_as_they_are():
         torch.from_numpy(features)
     )
     assert (as_array == as_tensor).all()
+
+
+@pytest.mark.parametrize(
+    "change", [lambda x: x.astype(np.float16), lambda x: x * np.float32(1e20)], ids=["half", "far"]
+)
+def test_features_of_half_precision_and_of_any_length_are_used(change):
+    features, labels = blobs(k=4, each=40)
+    changed = change(features.astype(np.float32))
+    classifier = fitted(changed[:80], labels[:80], Settings())
+    assert (classifier.predict(changed[80:]) == labels[80:]).mean() > 0.95
