@@ -86,8 +86,8 @@ def unit_sphere(features: Tensor) -> Tensor:
     """Divide each row by its length: x / sqrt(|x|^2 + 1e-12). Shapes: [n, d] -> [n, d].
 
     Smooth everywhere; a zero row stays zero. Its gradient is at most 1e6 times the incoming one, at a zero row. Half
-    precision is returned in float32. A row whose squared length is beyond the largest number is made shorter first, which
-    leaves its direction.
+    precision is returned in float32. A row whose squared length is beyond the largest number is made shorter first,
+    which leaves its direction.
     """
     if features.dtype in (torch.float16, torch.bfloat16):
         features = features.float()
