@@ -20,10 +20,15 @@ class Answering:
     ----------
     longest : float
         Seconds that a greeting lives at most.
+
+    Attributes
+    ----------
+    changes : int
+        Grows where `awaited` may have changed.
     """
 
     def __init__(self, longest: float) -> None:
-        self.longest = longest
+        self.longest, self.changes = longest, 0
         self._silent: dict[str, float] = {}  # name of a client that must answer first -> life of its next greeting
         self._stale: set[str] = set()  # names of clients to greet anew while they take part
         self._failures: Counter[str] = Counter()  # in a row
@@ -42,10 +47,12 @@ class Answering:
         if name not in self._silent:
             logger.warning("%s is silent, and is asked again once it answers a greeting", name)
             self._silent[name] = SILENT_GREETING
+            self.changes += 1
 
     def left(self, name: str) -> None:
         """A client's node disconnected; once it is back, it has to answer a greeting first."""
         self._silent[name] = SILENT_GREETING
+        self.changes += 1
 
     def failed(self, name: str, reason: str, anew: bool) -> None:
         """Count a failure of a client in a round; several in a row are named.
@@ -87,3 +94,4 @@ class Answering:
     def answered(self, name: str) -> None:
         """A client answered a greeting."""
         self._silent.pop(name, None)
+        self.changes += 1

@@ -20,6 +20,7 @@ from server.clients.input_scales import off_scale, scale_doubts
 from server.clients.kept_clients import KeptClients
 from server.clients.key_names import KeyNames
 from server.clients.membership import as_member, common_spec, difference, misfit, outsiders
+from server.clients.presence import Presence
 from server.clients.record import NOWHERE, Client
 from server.clients.roster_state import read_roster_state
 from server.flower.messages import request_config
@@ -78,6 +79,7 @@ class Roster:
         self._called: dict[int, str] = {}  # node id -> what its client was last called
         self.awaited: set[str] = set()
         self.started = False
+        self._there: tuple[int, Presence] | None = None  # changes of who answers up to then, and who was where
         self._own: tuple[int, bool] | None = None  # clients that were counted, and whether most have data of their own
 
     @property
@@ -101,12 +103,11 @@ class Roster:
     @property
     def all(self) -> list[Client]:
         """All clients that ever joined, by name."""
-        return [self.clients[name] for name in sorted(self.clients)]
+        return list(self._presence().all)
 
     def online(self) -> list[Client]:
         """Clients whose node was connected at the last look and that answer, by name."""
-        clients, there, awaited = self.clients, self._taking_part(), self.answering.awaited
-        return [clients[name] for name in sorted(clients) if clients[name].node_id in there and not awaited(name)]
+        return list(self._presence().online)
 
     @property
     def refusals(self) -> dict[int, str]:
@@ -124,13 +125,11 @@ class Roster:
 
     def returning(self) -> list[str]:
         """Names of clients whose node is connected and that have not answered their greeting yet."""
-        clients, there, awaited = self.clients, self._taking_part(), self.answering.awaited
-        return [name for name in sorted(clients) if clients[name].node_id in there and awaited(name)]
+        return list(self._presence().returning)
 
     def missing(self) -> list[str]:
         """Names of known clients that are not online."""
-        clients, there, awaited = self.clients, self._taking_part(), self.answering.awaited
-        return [name for name in sorted(clients) if clients[name].node_id not in there or awaited(name)]
+        return list(self._presence().missing)
 
     def by_node(self) -> dict[int, Client]:
         """Clients by node id."""
@@ -146,6 +145,7 @@ class Roster:
         for name, reason in refused.items():
             node = self.clients.pop(name).node_id
             self._greetings.refuse(node, reason, f"refused: {reason}", BROKEN_RETRY_AFTER)
+        self._there = None
         for doubt in scale_doubts([client.hello for client in self.all]):
             logger.warning("%s", doubt)
 
@@ -175,7 +175,8 @@ class Roster:
         self.clients, self._own = {c.name: Client(NOWHERE, c.hello, list(c.trained_in), c.key) for c in clients}, None
         for name in self.clients:
             self._keys.joined(name)
-        self._spec, self.started, self.awaited = spec, True, set(awaited if self.own_data else self.clients)
+        self._there, self._spec, self.started = None, spec, True
+        self.awaited = set(awaited if self.own_data else self.clients)
 
     def to_state(self) -> dict[str, Any]:
         """All that a checkpoint keeps, as plain values of JSON."""
@@ -196,6 +197,7 @@ class Roster:
         self._look(set(grid.get_node_ids()))
         if self._keys.look_up(grid, self.connected):
             self._displace()
+            self._there = None
         lifetimes, by_node = self._to_greet(), self.by_node()
         for node in self._greetings.send(grid, request_config(self.settings, spec=self._spec), lifetimes):
             if node in by_node:
@@ -203,6 +205,7 @@ class Roster:
         for node, message in self._greetings.answers(grid):
             if self._keys.knows(node):  # else it has left again
                 self._take_in(node, message)
+                self._there = None
         self._greetings.notices.send(grid, self.connected)
 
     def tell(self, name: str, words: str) -> None:
@@ -210,9 +213,12 @@ class Roster:
         if (client := self.clients.get(name)) and client.node_id != NOWHERE and self.own_data:
             self._greetings.notices.tell(client.node_id, words, refused=False)
 
-    def _taking_part(self) -> set[int]:
-        """Connected nodes that are not refused."""
-        return self.connected - set(self.refusals) if self._greetings.refused else self.connected
+    def _presence(self) -> Presence:
+        """Who is where now; `_there` is forgotten wherever clients, nodes or refusals change."""
+        if self._there is None or self._there[0] != self.answering.changes:
+            found = Presence.of(self.clients, self.connected - set(self.refusals), self.answering.awaited)
+            self._there = self.answering.changes, found
+        return self._there[1]
 
     def _look(self, online: set[int]) -> None:
         """Note who left; a client that comes back has to present itself."""
@@ -220,16 +226,15 @@ class Roster:
         self._greetings.forget(left)
         by_node = self.by_node() if left else {}
         for node in left:
-            if client := by_node.get(node):
-                self.answering.left(client.name)
-        self.connected = online
+            if node in by_node:
+                self.answering.left(by_node[node].name)
+        self.connected, self._there = online, None
 
     def _to_greet(self) -> dict[int, float]:
         """Nodes to greet now, and how long each greeting lives."""
         by_node, lifetimes = self.by_node(), {}
         for node in self._greetings.due(self.connected):
-            client = by_node.get(node)
-            if client is None or node in self._greetings.refused:
+            if (client := by_node.get(node)) is None or node in self._greetings.refused:
                 lifetimes[node] = self.settings.wait_timeout
             elif (life := self.answering.greeting(client.name)) is not None:
                 lifetimes[node] = life
