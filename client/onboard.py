@@ -164,6 +164,11 @@ class Onboarding:
         said = f"Added {counted(len(added), 'sample')} to {len(former.samples)}."
         return Outcome(site, (said,), site_notes(site, split))
 
+    def further_samples(self, site: SavedSite, paths: Sequence[Path]) -> SiteSamples:
+        """The samples at the paths under the site's model, read as the site's own; raises as `add`."""
+        split, _, origins = self._as(site).samples_at(paths, site.model, site.columns)
+        return SiteSamples.compute(split, site.model, origins)
+
     def refresh(self, paths: Sequence[Path | Samples | Split], model: TrainedModel | None = None) -> Outcome:
         """The site that is there, made again if its model or its data changed.
 

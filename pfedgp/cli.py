@@ -121,10 +121,20 @@ VERBS = {
         "classify new samples with a site's classifier: probabilities and uncertainty as CSV",
         "pfedgp predict --site sites/ward-3 --data new/images --out predictions.csv --min-confidence 0.8",
     ),
+    "learn": Verb(
+        "pfedgp.living.learn",
+        "let a site learn from new labelled samples, unless its answers on the former ones become worse",
+        "pfedgp learn --site sites/ward-3 --data new/",
+    ),
     "forget": Verb(
         "pfedgp.living.forget",
         "remove samples from a site's classifier, as if it had never had them",
         "pfedgp forget --site sites/ward-3 --group patient-17",
+    ),
+    "suggest": Verb(
+        "pfedgp.living.suggest",
+        "say which of many unlabelled samples a site should label next",
+        "pfedgp suggest --site sites/ward-3 --pool unlabelled/ --count 20",
     ),
     "serve": Verb(
         "pfedgp.commands.serve",

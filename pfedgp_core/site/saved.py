@@ -147,14 +147,17 @@ class SavedSite:
         ConfigError
             The temperature is not a positive finite number.
         """
+        return self.predict_features(self.features(inputs), temperature)
+
+    def features(self, inputs: np.ndarray) -> torch.Tensor:
+        """Features of raw inputs under the model, [N, d], as `predict` takes them; raises as it does."""
         if inputs.shape[1:] != self.model.input_shape:
             raise DataError(
                 f"The inputs have shape {inputs.shape[1:]}, and the model takes {self.model.input_shape}: give inputs "
                 "of that shape."
             )
         starts = range(0, max(len(inputs), 1), ROWS)
-        features = torch.cat([self.model.features(inputs[start : start + ROWS]) for start in starts])
-        return self.predict_features(features, temperature)
+        return torch.cat([self.model.features(inputs[start : start + ROWS]) for start in starts])
 
     def predict_features(self, features: torch.Tensor, temperature: float | None = None) -> Prediction:
         """The same for inputs whose features [N, d] are known (`TrainedModel.features`)."""

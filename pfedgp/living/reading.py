@@ -1,0 +1,49 @@
+"""New samples of a living site, read as those of the site were."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pfedgp.layout_options import add_layout, site_layout
+from pfedgp.predicting.notes import print_notes
+from pfedgp.table_options import add_table_options
+from pfedgp_core.words import counted
+
+if TYPE_CHECKING:
+    from pfedgp_core.data.own.samples import Samples
+    from pfedgp_core.site.saved import SavedSite
+
+__all__ = ["add_reading", "unlabelled_samples"]
+
+
+def add_reading(parser: argparse.ArgumentParser, groups: bool = False) -> None:
+    """Declare the options that say how data are read."""
+    parser.add_argument("--resize", action="store_true", help="resize images to the size that the model takes")
+    parser.add_argument(
+        "--label-column", default="label", metavar="NAME", help="column of a table with the class (default: label)"
+    )
+    add_layout(parser, groups)
+    add_table_options(parser)
+
+
+def unlabelled_samples(site: "SavedSite", path: Path, args: argparse.Namespace) -> "Samples":
+    """All samples of a path; labels in the data are not needed.
+
+    Raises
+    ------
+    DataError
+        There are none, or they are not as the site's own.
+    """
+    from pfedgp_core.data.own.reader import read_samples
+    from pfedgp_core.site.data_notes import data_notes
+
+    samples = read_samples(
+        path,
+        input_shape=site.model.prepare().input_shape,
+        resize=args.resize,
+        label_column=args.label_column,
+        labelled=False,
+        layout=site_layout(args, site),
+    )
+    print_notes(data_notes(site, samples), f"by all {counted(len(samples), 'sample')}")
+    return samples
