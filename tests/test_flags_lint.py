@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-from pfedgp.cli import VERBS, main
+from pfedgp.cli import main
+from pfedgp.verbs import VERBS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "docker").rglob("*.md")])

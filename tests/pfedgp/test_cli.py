@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from pfedgp import __version__
-from pfedgp.cli import VERBS, main
+from pfedgp.cli import main
+from pfedgp.verbs import VERBS
 from pfedgp_core.errors import (
     ArtefactError,
     DamagedStateError,
