@@ -69,6 +69,11 @@ VERBS = {
         "write one HTML file about a run: accuracy, calibration, every client",
         "pfedgp report out/digits-full-20260101-120000 --out report.html",
     ),
+    "compare": Verb(
+        "pfedgp.commands.compare",
+        "show runs beside each other: settings that differ, results, each client's difference",
+        "pfedgp compare out/first out/second --out comparison.html",
+    ),
     "verify": Verb(
         "pfedgp.commands.verify",
         "compare what this installation computes with reference values",

@@ -1,0 +1,39 @@
+"""``pfedgp compare``: several runs beside each other, as tables on the console and as a page."""
+
+import argparse
+from pathlib import Path
+
+from pfedgp_core.errors import ArtefactError
+
+__all__ = ["add_arguments", "main"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the verb."""
+    parser.add_argument(
+        "runs", type=Path, nargs="+", metavar="RUN", help="folders of runs; all are compared with the first"
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE.html", help="also write the comparison as a page")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Print the comparison, and the path of its page; 0 once both are there."""
+    out = args.out
+    if out is not None:
+        out = out.expanduser().absolute()
+        if out.is_dir() or not out.parent.is_dir() or out.suffix.lower() not in (".html", ".htm"):
+            raise ArtefactError(f"Cannot write {args.out}: give a name that ends in .html, in a folder that exists.")
+
+    from pfedgp.comparing.page import comparison_page
+    from pfedgp.comparing.runs import read_comparison
+    from pfedgp.comparing.tables import comparison_tables
+    from pfedgp.processes.called_as import shown
+    from server.run.files import write_whole
+
+    comparison = read_comparison(args.runs)
+    tables = comparison_tables(comparison)
+    print("\n\n".join("\n".join(table.lines()) for table in tables))
+    if out is not None:
+        write_whole(out, comparison_page(comparison.names, tables))
+        print(f"\n{shown(str(out))}")
+    return 0
