@@ -84,7 +84,7 @@ def _plan(args: argparse.Namespace) -> SitePlan:
     if simulated and (args.partition_id is None or args.num_partitions is None):
         raise ConfigError("--partition-id and --num-partitions go together: give both.")
     if missing := _missing(args, simulated):
-        from pfedgp.cli import VERBS
+        from pfedgp.verbs import VERBS
 
         raise ConfigError(f"Missing: {', '.join(missing)}. A whole command: {VERBS['client'].example}")
     if args.name is not None and (fault := name_fault(args.name, NAME_LIMIT) or ("has a slash" * ("/" in args.name))):
