@@ -18,6 +18,9 @@ Texts that a spreadsheet would take for a formula begin with an apostrophe (`pfe
 ``typical``
     With ``--min-typical``: the share of the site's own samples that are at least as far from the others as this one is
     from all of them; small for what belongs to none of its classes.
+``because``, ``without``
+    With ``--explain``: ids and weights of the training samples that speak most for the answer, and its probability
+    without them (`explanation`).
 ``set``
     With ``--sets``: the classes of the prediction set, joined by ``;``.
 """
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from pfedgp.predicting.rules import Rules
     from pfedgp.predicting.tally import Tally
     from pfedgp_core.data.own.samples import Samples
+    from pfedgp_core.site.explanation import Explainer
     from pfedgp_core.site.saved import SavedSite
     from pfedgp_core.site.typicality import Typicality
 
@@ -95,6 +99,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "corrected from those of the site's samples to these",
     )
     add_rules(parser)
+    parser.add_argument(
+        "--explain",
+        type=int,
+        metavar="N",
+        help="name the N training samples that speak most for each answer, with weights, and its probability without "
+        "them",
+    )
     parser.add_argument("--model", type=Path, metavar="FOLDER", help="refuse a site that stands on another model")
     parser.add_argument("--resize", action="store_true", help="resize images to the size that the model takes")
     parser.add_argument(
@@ -137,6 +148,7 @@ def main(args: argparse.Namespace) -> int:
     tally = Tally(site, rules.threshold or 0.0, least=args.min_typical or 0.0)
     args.typicality = None if args.min_typical is None else _typicality(site, args.min_typical)
     args.weights = None if args.prior is None else _weights(site, args.prior)
+    args.explainer = None if args.explain is None else _explainer(site, args)
     with interrupted():
         _predict(site, args, tally, rules, out)
     _summarise(site, tally, temperature, args, rules, out)
@@ -186,14 +198,26 @@ def _write(
             yield block
 
     begun = False
-    for predicted in predictions(site, samples(), args.temperature, args.weights, args.typicality):
+    for predicted in predictions(site, samples(), args.temperature, args.weights, args.typicality, args.explainer):
         text = prediction_lines(site.class_names, predicted, tally.threshold, tally.least, rules.sets)
         with explained(where):
-            names = header_line(site.class_names, args.typicality is not None, rules.sets is not None)
+            asked = (part is not None for part in (args.typicality, rules.sets, args.explainer))
+            names = header_line(site.class_names, *asked)
             file.write((text if begun else names + text).encode())
         begun = True
         tally.add(predicted)
         progress.show(tally.samples, share)
+
+
+def _explainer(site: "SavedSite", args: argparse.Namespace) -> "Explainer":
+    from pfedgp_core.site.explanation import Explainer
+
+    if not any(origin.id for origin in site.samples.origins):
+        raise ConfigError(
+            f"The site {site.name} was made by a former version and knows no ids, which --explain names: make it again "
+            "from its data with pfedgp onboard --refresh."
+        )
+    return Explainer(site, args.explain, args.temperature, args.weights)
 
 
 def _typicality(site: "SavedSite", share: float) -> "Typicality":

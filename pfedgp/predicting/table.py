@@ -14,9 +14,12 @@ __all__ = ["MEASURES", "header_line", "prediction_lines"]
 MEASURES = ("entropy", "epistemic", "aleatoric")
 
 
-def header_line(class_names: tuple[str, ...], typical: bool = False, sets: bool = False) -> str:
-    """The line of column names for these classes of a site; with those of how typical a sample is, and of its set."""
+def header_line(
+    class_names: tuple[str, ...], typical: bool = False, sets: bool = False, explained: bool = False
+) -> str:
+    """The line of column names for these classes of a site, with those of what else was asked for."""
     last = ["abstain", *(["typical"] if typical else []), *(["set"] if sets else [])]
+    last += ["because", "without"] if explained else []
     return csv_lines([["id", "predicted", *(f"p:{name}" for name in class_names), *MEASURES, *last]])
 
 
@@ -33,7 +36,7 @@ def prediction_lines(
     ----------
     class_names : tuple of str
     predicted : Predicted
-        With how typical each sample is, where that is written.
+        With how typical each sample is, and the samples behind each answer, where these are written.
     threshold, least : float
         Largest probability, and share of samples as typical, below which ``abstain`` is 1.
     sets : SetRule, optional
@@ -49,6 +52,21 @@ def prediction_lines(
         [
             *(name, class_names[best], *(f"{number:.6g}" for number in (*row, *parts)), int(doubt), *share),
             *([] if inside is None else [join_names(compress(class_names, inside))]),
+            *reason,
         ]
-        for (name, best, row, parts), doubt, share, inside in zip(rows, doubtful, typical, members, strict=True)
+        for (name, best, row, parts), doubt, share, inside, reason in zip(
+            rows, doubtful, typical, members, _reasons(predicted), strict=True
+        )
     )
+
+
+def _reasons(predicted: "Predicted") -> list[list[str]]:
+    """The cells ``because`` and ``without`` of each sample; none where they were not asked for."""
+    found = predicted.explanations
+    if found is None:
+        return [[]] * len(predicted.ids)
+    parts = zip(found.ids, found.weights.tolist(), found.without.tolist(), strict=True)
+    return [
+        [join_names(f"{one}:{weight:.3g}" for one, weight in zip(ids, weights, strict=True)), f"{without:.6g}"]
+        for ids, weights, without in parts
+    ]

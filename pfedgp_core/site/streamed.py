@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from pfedgp_core.data.own.samples import Samples
+from pfedgp_core.site.explanation import Explainer, Explanations
 from pfedgp_core.site.saved import ROWS, SavedSite
 from pfedgp_core.site.typicality import Typicality
 from pfedgp_core.tree.classifier import ROWS as TEST_ROWS
@@ -27,12 +28,15 @@ class Predicted:
     prediction : Prediction
     typical : numpy.ndarray, float64 [T], or None
         How typical each is of the site's samples; None where that was not asked for.
+    explanations : Explanations or None
+        The training samples behind each answer; None where they were not asked for.
     """
 
     ids: tuple[str, ...]
     labels: tuple[str, ...] | None
     prediction: Prediction
     typical: np.ndarray | None = None
+    explanations: Explanations | None = None
 
     def doubtful(self, confidence: float, typical: float = 0.0) -> np.ndarray:
         """Which largest probability, or share of samples as typical, is below these bounds; bool [T]."""
@@ -46,6 +50,7 @@ def predictions(
     temperature: float | None = None,
     weights: np.ndarray | None = None,
     typicality: Typicality | None = None,
+    explainer: Explainer | None = None,
 ) -> Iterator[Predicted]:
     """Predict samples that come in blocks of any size, with the bits of `SavedSite.predict` on all of them at once.
 
@@ -63,6 +68,8 @@ def predictions(
         Factors of the probabilities, see `pfedgp_core.site.prior`.
     typicality : Typicality, optional
         Of the site, where that of each sample is wanted.
+    explainer : Explainer, optional
+        Of the site, at the same temperature and weights, where the samples behind each answer are wanted.
     """
 
     def predicted() -> Predicted:
@@ -72,7 +79,9 @@ def predictions(
         features = torch.cat([features for _, features in waiting])
         found = site.predict_features(features, temperature)
         typical = None if typicality is None else typicality.shares(features)
-        return Predicted(ids, labels, found if weights is None else found.reweighted(weights), typical)
+        found = found if weights is None else found.reweighted(weights)
+        explanations = None if explainer is None else explainer.explain(features, found.predicted)
+        return Predicted(ids, labels, found, typical, explanations)
 
     waiting: list[tuple[Samples, torch.Tensor]] = []
     for group in _regrouped(blocks, ROWS):
