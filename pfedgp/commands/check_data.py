@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pfedgp.bundles.download import is_bundle
 from pfedgp.layout_options import add_layout, layout_from
+from pfedgp.living.labels import add_label_check, check_labels
 from pfedgp.options import add_column_key, column_key
 from pfedgp.table_options import add_table_options
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
@@ -24,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "path",
         metavar="PATH",
+        nargs="?",
         help="folder of images by class, .npz, .csv, .parquet, a folder of splits, or the name of a built-in data set",
     )
     parser.add_argument(
@@ -54,10 +56,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_layout(parser)
     add_column_key(parser)
+    add_label_check(parser)
 
 
 def main(args: argparse.Namespace) -> int:
     """Print the report; 2 if the data cannot be used."""
+    if (args.path is None) == (args.site is None):
+        raise ConfigError("Give either the PATH of data, or a site with --site.")
+    if args.site is not None:
+        return check_labels(args)
+    if args.json:
+        raise ConfigError("--json belongs to --site: leave it out.")
     from pfedgp_core.config import Settings
     from pfedgp_core.data.own.reader import check_data
     from pfedgp_core.data.own.wanted_columns import WantedColumns
