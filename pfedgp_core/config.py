@@ -40,6 +40,9 @@ class Settings(SimulationSettings):
     class_names: str = setting(
         "", "classes of the federation, separated by commas; empty = all that the sites have before round 1"
     )
+    positive_class: str = setting(
+        "", "class that is worse to miss than to suspect, such as a disease; reports then tell the two mistakes apart"
+    )
     input_shape: str = setting(
         "", "shape of one input, such as 3,32,32, to which sites resize their images; empty = that of their data"
     )

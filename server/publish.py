@@ -17,6 +17,7 @@ from flwr.serverapp import Grid
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, DataError, RunFailedError
+from pfedgp_core.files.regular import read_text
 from pfedgp_core.methods.make import require_onboards
 from pfedgp_core.site.trained_model import TrainedModel
 from pfedgp_core.wire.names import ONBOARD
@@ -26,7 +27,7 @@ from server.clients.key_names import KeyNames
 from server.flower.messages import Packed, Poll, push, request
 from server.flower.reply_checks import read_onboard_reply
 from server.outputs import take_path
-from server.run.files import explained, write_whole
+from server.run.files import CARD_FILES, explained, write_whole
 from server.run.model_file import load_model
 from server.run.new_folder import check_new_folder
 
@@ -129,6 +130,9 @@ class Publication:
             raise ArtefactError(f"The folder {path} already holds {ONBOARDED_FILE}: give another one with out.")
         with explained(path):
             path.mkdir(parents=True, exist_ok=True)
+            for card in CARD_FILES:  # that of the run that made the model goes with it
+                if (made := model_path.parent / card).is_file() and path != model_path.parent:
+                    write_whole(path / card, read_text(made))
         return cls(grid, settings, model, path, {"path": str(model_path), "round": meta.get("round")}, run_info)
 
     def run(self) -> dict[str, Any]:

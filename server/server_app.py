@@ -5,6 +5,7 @@ import sys
 import time
 import traceback
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,7 @@ def serve(grid: Grid, context: Context, engine: Engine) -> None:
     outputs = Outputs.take(run_config)
     origin = {
         "run_id": str(context.run_id),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": software_versions(),
         "engine": engine.name,
         "patches_missing": list(engine.patches_missing),
@@ -100,7 +102,7 @@ def _go_on(
         outputs = outputs.or_else(former.outputs)
         outputs.check()
         sweep_partial(path)
-        known = ("run_id", "versions", "engine", "backend", "patches_missing")
+        known = ("run_id", "started", "versions", "engine", "backend", "patches_missing")
         again = {key: origin[key] for key in known if key in origin}
         resumed = [*former.origin.get("resumed", []), {"after_round": former.round, **again}]
         folder = RunFolder.reopen(path, former.settings, former.origin | outputs.to_origin() | {"resumed": resumed})

@@ -13,6 +13,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", type=Path, metavar="RUN", help="folder of a run, the one that holds config.toml")
     parser.add_argument("--out", type=Path, metavar="FILE.html", help="where to write it (default: report.html in RUN)")
     parser.add_argument(
+        "--positive-class",
+        default="",
+        metavar="CLASS",
+        help="class that is worse to miss than to suspect (default: the run's own setting)",
+    )
+    parser.add_argument(
         "--certificate",
         type=Path,
         action="append",
@@ -39,6 +45,6 @@ def main(args: argparse.Namespace) -> int:
     if args.certificate:
         add_certificates(run, args.certificate)
     with of_files(run):
-        written = write_report(run, out)
+        written = write_report(run, out, args.positive_class)
     print(shown(str(written)))
     return 0

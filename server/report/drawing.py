@@ -24,6 +24,7 @@ LIGHT = {
     "panel": "#f4f6f9",
     "accent": "#2b6cb0",
     "warn": "#c53030",
+    "caution": "#b7791f",
     **dict(zip(SERIES, _LINES, strict=True)),
 }
 DARK = {
@@ -34,6 +35,7 @@ DARK = {
     "panel": "#1a212b",
     "accent": "#6aa9ea",
     "warn": "#f58a8a",
+    "caution": "#e0b04a",
     **dict(zip(SERIES, _LINES, strict=True)),
 }
 _FONT = "system-ui, sans-serif"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pfedgp_core.metrics.classification import MetricSums, calibration_curve
+from pfedgp_core.metrics.intervals import share_estimate
 from pfedgp_core.metrics.regression import RegressionSums, coverage_curve
 from pfedgp_core.metrics.summary import summarise
 from server.report.drawing import Drawing
@@ -102,7 +103,7 @@ def reliability(heading: str, sums: MetricSums) -> Drawing:
     drawing = Drawing(330, 416, f"{heading}: {_said(sums)}")
     drawing.text(left, 18, heading, fill="ink", size=13)
     drawing.text(left, 36, _brief(sums), size=11)
-    _bars(drawing, sums, left, top, side)
+    _bars(drawing, sums, left, top, side, whiskers=True)
     _legend(drawing, left + 8, top + 8)
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         drawing.text(left - 6, top + side * (1 - share) + 4, f"{share:g}", anchor="end", size=11)
@@ -210,7 +211,7 @@ def confusion_map(class_names: Sequence[str], counts: Mapping[tuple[int, int], i
     return drawing
 
 
-def _bars(drawing: Drawing, sums: MetricSums, left: float, top: float, side: float) -> None:
+def _bars(drawing: Drawing, sums: MetricSums, left: float, top: float, side: float, whiskers: bool = False) -> None:
     curve = calibration_curve(sums)
     wide = side / len(curve.count)
     drawing.rect(left, top, side, side, "panel", stroke="grid")
@@ -223,16 +224,23 @@ def _bars(drawing: Drawing, sums: MetricSums, left: float, top: float, side: flo
         drawing.rect(x + 0.5, y, wide - 1, gap, "warn", opacity=0.35)
         x0, x1, y1 = x + 0.5, x + wide - 0.5, y + gap
         drawing.line([(x0, y), (x1, y), (x1, y1), (x0, y1), (x0, y)], "warn")
+        share = share_estimate(accuracy * curve.count[i], curve.count[i])
+        if share is not None and whiskers:
+            ends = [(x + wide / 2, top + side * (1 - end)) for end in (share.low, share.high)]
+            drawing.line(ends, "ink", width=1.4)
     drawing.line([(left, top + side), (left + side, top)], "ink", dashed=True, opacity=0.7)
     if not sums.n:
         drawing.text(left + side / 2, top + side / 2, "no sample", anchor="middle")
 
 
 def _legend(drawing: Drawing, x: float, y: float) -> None:
+    drawing.rect(x - 4, y - 4, 112, 50, "panel", opacity=0.9)
     drawing.rect(x, y, 10, 10, "accent", opacity=0.85)
     drawing.text(x + 15, y + 9, "accuracy", size=10)
     drawing.rect(x, y + 15, 10, 10, "warn", opacity=0.35, stroke="warn")
     drawing.text(x + 15, y + 24, "gap to confidence", size=10)
+    drawing.line([(x + 5, y + 30), (x + 5, y + 40)], "ink", width=1.4)
+    drawing.text(x + 15, y + 39, "95 % interval", size=10)
 
 
 def _said(sums: MetricSums) -> str:

@@ -31,7 +31,7 @@ MEAN = "mean_"  # and those of means over clients
 _CLASS_SHARES = ("balanced_accuracy", "sensitivity", "specificity", "ppv", "npv")
 _FEW = 100  # validation samples, below which one of them decides between temperatures
 _TITLES = {
-    "name": "client",
+    "name": "site",
     "n_train": "train",
     "n_test": "test",
     "rounds_trained": "rounds trained",

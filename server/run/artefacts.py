@@ -20,8 +20,8 @@
     With own data: the result of onboarding at each site.
 ``calibration.json``
     Bins of the test predictions per client and pooled, at each temperature, and class confusion.
-``report.html``, ``figures/``
-    The report of the run, and its figures as PNG and SVG.
+``report.html``, ``model-card.md``, ``model-card.json``, ``figures/``
+    The report of the run, its model card, and its figures as PNG and SVG.
 ``accuracy.png``, ``reliability.png``
     Accuracy over rounds; calibration of the final predictions. In regression ``rmse.png`` and ``coverage.png``.
 """

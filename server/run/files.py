@@ -9,8 +9,18 @@ from pfedgp_core.files.regular import read_regular
 from pfedgp_core.files.state import kept
 from pfedgp_core.files.whole import CannotWriteError, explained, folder_to_disk, write_whole
 
-__all__ = ["CannotWriteError", "append_line", "explained", "is_partial", "truncate_lines", "write_new", "write_whole"]
+__all__ = [
+    "CARD_FILES",
+    "CannotWriteError",
+    "append_line",
+    "explained",
+    "is_partial",
+    "truncate_lines",
+    "write_new",
+    "write_whole",
+]
 
+CARD_FILES = ("model-card.md", "model-card.json")
 LARGEST = 16 * 1024**3  # bytes of a file of lines
 
 

@@ -6,10 +6,11 @@ from typing import Any
 from markupsafe import Markup
 
 from pfedgp_core.metrics.summary import summarise
-from pfedgp_core.registry import is_gaussian
-from pfedgp_core.words import few, size
+from pfedgp_core.words import counted, few, size
 from server.report.drawing import Drawing
 from server.report.figures import confusion_map, is_measured, record_figure, reliability, small_reliability
+from server.report.html.class_section import class_section
+from server.report.html.headline import all_results, headline, key_results, row_estimate
 from server.report.html.run_files import Calibration, RunFiles, worst_first
 from server.report.html.style import CSS, POLICY, SCRIPT
 from server.report.html.tables import (
@@ -22,18 +23,15 @@ from server.report.html.tables import (
     value_table,
 )
 from server.report.html.templates import render
+from server.report.interval_bars import MOST_BARS, interval_bars
+from server.report.model_card import model_card
 from server.report.wording import (
-    MISSING,
     OWN,
-    capital,
     doubt_of,
     duration,
-    measure,
-    metric_behind,
     number,
     percent,
     telling,
-    title,
 )
 from server.run.origin import OF_SIMULATIONS
 
@@ -43,22 +41,25 @@ MOST_NAMED = 20  # clients in a sentence
 MOST_DIAGRAMS = 120  # of clients in the page; the table and calibration.json have them all
 _OWN_CLASSES = (
     " Models predict among all their classes; own-class results are of the same predictions, restricted to the classes "
-    "of the client's training data."
+    "of the site's training data."
 )
-_ONLY_OWN_CLASSES = " Models predict among the classes of their client's training data, and among no others."
-_TEMPERATURES = ("temperature", "model_temperature")
+_ONLY_OWN_CLASSES = " Models predict among the classes of their site's training data, and among no others."
 
 
 def page(run: RunFiles) -> str:
     """Return the report of a run as one HTML text that needs nothing else."""
+    results = all_results(run)
     sections = {
-        "Rounds": _rounds(run),
-        "Clients": _clients(run),
-        "Calibration": _calibration(run),
+        "Sites": _clients(run),
+        "Classes": class_section(run),
         "Class confusion": _confusion(run),
+        "Calibration": _calibration(run),
         "Certificates": certificate_table(run.certificates).html() if run.certificates else "",
-        "Bytes and seconds": _costs(run),
-        "Settings": render("pairs", table=settings_table(_telling_settings(run))),
+        "About this model": _about(run),
+        "All results": _folded("Results and their intervals", results.html()) if results else "",
+        "Training": _rounds(run),
+        "Bytes and seconds": _folded("What the run cost", _costs(run)),
+        "Settings": _folded("All settings", render("pairs", table=settings_table(_telling_settings(run)))),
     }
     return render(
         "page",
@@ -68,7 +69,8 @@ def page(run: RunFiles) -> str:
         script=Markup(SCRIPT),
         lead=_lead(run),
         notices=_notices(run),
-        cards=_cards(run),
+        headline=headline(run),
+        cards=key_results(run),
         sections=[(name, body) for name, body in sections.items() if body],
         origin=_origin(run),
     )
@@ -83,13 +85,11 @@ def round_figures(run: RunFiles) -> dict[str, Drawing]:
 
 
 def _lead(run: RunFiles) -> str:
-    s, summary = run.settings, run.summary
-    method = str(s.get("method"))
-    how = f"{method} with {s.get('variant')} GP" if is_gaussian(method) else method
-    return (
-        f"{run.data}, {how}, {summary.get('clients', s.get('clients'))} clients, "
-        f"{len(run.rounds)} of {s.get('rounds')} rounds, seed {s.get('seed')}"
-    )
+    summary = run.summary
+    sites = int(summary.get("clients") or len(run.clients))
+    started = str((summary.get("run") or {}).get("started", ""))[:10]
+    done = "" if summary.get("status") == "completed" else f", {len(run.rounds)} of {run.settings.get('rounds')} rounds"
+    return f"{run.data}, {counted(sites, 'site')}{done}" + (f", {started}" if started else "")
 
 
 def _telling_settings(run: RunFiles) -> dict[str, Any]:
@@ -111,15 +111,15 @@ def _notices(run: RunFiles) -> list[str]:
     return notices + [str(note) for note in summary.get("notes") or ()]
 
 
-def _cards(run: RunFiles) -> list[tuple[str, str]]:
-    """The results of the federation, by their names."""
-    summary = run.summary
-    cards = {title(key): _card(key, summary[key]) for key in telling([summary]) if _is_result(key)}
-    if "test_samples" in summary:
-        cards["test samples"] = f"{summary['test_samples']}"
-    if "best_round" in summary:
-        cards["best round"] = f"{summary['best_round']}"
-    return [(capital(name), value) for name, value in cards.items()]
+def _folded(summary: str, body: Markup | str) -> Markup | str:
+    """What few readers look for, behind a click; empty stays empty."""
+    return render("folded", summary=summary, body=body) if body else ""
+
+
+def _about(run: RunFiles) -> str:
+    """Who, when, of which data, for which use and with which limits: the model card without its results."""
+    card = {section: entries for section, entries in model_card(run).items() if section != "Results"}
+    return render("card", card=card)
 
 
 def _rounds(run: RunFiles) -> str:
@@ -130,22 +130,31 @@ def _rounds(run: RunFiles) -> str:
 def _clients(run: RunFiles) -> str:
     if not run.clients:
         return ""
-    note = "Each client is tested with its own model on its own data; the worst come first. Click a heading to sort."
+    note = "Each site is tested with its own model on its own data; the worst come first. Click a heading to sort."
+    if run.calibration is not None:
+        note += " NLL, ECE and Brier score are at temperature 1."
     if own := [key for key in run.clients[0] if key.startswith(OWN)]:
         note += _OWN_CLASSES if set(own) <= set(telling(run.clients)) else _ONLY_OWN_CLASSES
-    return render("text and table", text=note, table=client_table(run.clients))
+    rows = [(row["name"], row_estimate(row, "accuracy")) for row in worst_first(run.clients)]
+    shares = [(name, share) for name, share in rows if share is not None]
+    heading = "Accuracy by site, worst first" if len(shares) <= MOST_BARS else f"The {MOST_BARS} worst sites"
+    figure = interval_bars(heading, "accuracy", shares) if shares else None
+    return render("bars and table", text=note, figure=figure, table=client_table(run.clients))
 
 
 def _calibration(run: RunFiles) -> str:
     calibration = run.calibration
     if calibration is None:
         return ""
+    shown, at = calibration.pooled, ""
+    if calibration.at_model_temperature.n:
+        shown, at = calibration.at_model_temperature, ", as predict answers"
     order = [row["name"] for row in worst_first(run.clients) if row.get("name") in calibration.clients]
     names = order or list(calibration.clients)
     clients = [(name, calibration.clients[name]) for name in names[:MOST_DIAGRAMS]]
     return render(
         "calibration",
-        pooled=reliability("Reliability, all clients", calibration.pooled),
+        pooled=reliability(f"Reliability, all sites{at}", shown),
         temperatures=_temperature_text(calibration),
         table=temperature_table(calibration),
         clients=[(name, _diagram_text(sums), small_reliability(name, sums)) for name, sums in clients],
@@ -173,7 +182,7 @@ def _temperature_text(calibration: Calibration) -> str:
         f"{number(numbers.get('ece'))} and {number(numbers.get('nll'))} at temperature {t:.3g}"
         for t, numbers in shown.items()
     )
-    said.append(f"On the test data ECE and NLL are {measured}. All other numbers of this page are at temperature 1.")
+    said.append(f"On the test data ECE and NLL are {measured}. The sites' diagrams and columns are at temperature 1.")
     return " ".join(said)
 
 
@@ -181,9 +190,10 @@ def _confusion(run: RunFiles) -> str:
     calibration = run.calibration
     if calibration is None or not calibration.confusion:
         return ""
-    table = confusion_table(calibration)
+    positive = str(run.settings.get("positive-class", ""))
+    table = confusion_table(calibration, positive)
     if len(calibration.class_names) <= MOST_CLASSES:
-        return table.html()
+        return render("confusion", table=table, positive=positive if positive in calibration.class_names else "")
     counts = {(true, predicted): n for true, predicted, n in calibration.confusion}
     return render("figure and table", figure=confusion_map(calibration.class_names, counts), table=table)
 
@@ -233,19 +243,9 @@ def _diagram_text(sums: Any) -> str:
     return f"accuracy {percent(values['accuracy'])}, ECE {number(values['ece'])}, {values['n']} samples"
 
 
-def _card(key: str, value: Any) -> str:
-    if key in _TEMPERATURES:
-        return MISSING if value is None else f"{value:.3g}"
-    return measure(key, value) if value is None or isinstance(value, int | float) else str(value)
-
-
 def _seconds(record: Mapping[str, Any], phase: str) -> float:
     return float((record.get("seconds") or {}).get(phase) or 0.0)
 
 
 def _is_drawn(key: str, value: Any) -> bool:
     return (key.startswith("validation_") or key == "train_loss") and is_measured(value)
-
-
-def _is_result(key: str) -> bool:
-    return key in _TEMPERATURES or (metric_behind(key) is not None and not key.startswith("validation_"))

@@ -85,6 +85,8 @@ class RunFiles:
     clients : list of dict
         The rows of ``clients.csv``, as text.
     calibration : Calibration or None
+    site_classes : list of dict
+        The rows of ``classes.csv``, as text.
     certificates : list of dict
     data : str
         What the run is about, as its origin says it.
@@ -98,6 +100,7 @@ class RunFiles:
     summary: dict[str, Any] = field(default_factory=dict)
     clients: list[Row] = field(default_factory=list)
     calibration: Calibration | None = None
+    site_classes: list[Row] = field(default_factory=list)
     certificates: list[dict[str, Any]] = field(default_factory=list)
     data: str = UNKNOWN
     own_data: bool = False
@@ -135,6 +138,7 @@ def read_run(path: Path) -> RunFiles:
         summary,
         _rows(path / "clients.csv"),
         read,
+        _rows(path / "classes.csv"),
         [certificate for certificate in certificates if isinstance(certificate, dict)],
         data,
         bool(origin.get("own_data", data == "own data")),

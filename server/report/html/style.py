@@ -26,10 +26,30 @@ p.lead, figcaption, caption, small, .cards dt {{ color: var(--muted); }}
 nav ul {{ display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; list-style: none; padding: 0; margin: 1rem 0 0; }}
 a {{ color: var(--accent); }}
 .notice {{ border-left: 4px solid var(--warn); background: var(--panel); padding: .5rem .75rem; max-width: none; }}
-.cards {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(9.5rem, 1fr)); gap: .75rem;
+.cards {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(min(15rem, 100%), 1fr)); gap: .75rem;
   margin: 1.25rem 0 0; }}
 .cards div {{ background: var(--panel); border: 1px solid var(--grid); border-radius: 8px; padding: .6rem .8rem; }}
 .cards dt {{ font-size: .85rem; }}
+.headline {{ max-width: none; font-size: 1.15rem; margin: 1.25rem 0 0; }}
+.headline b {{ font-size: 2.6rem; line-height: 1.1; margin-right: .35rem; font-variant-numeric: tabular-nums; }}
+.headline small {{ display: block; font-size: .95rem; }}
+.cards dd.more {{ font-size: .85rem; font-weight: 400; color: var(--muted); }}
+.one {{ max-width: 25rem; }}
+.classes td small {{ display: block; }}
+.bars svg {{ max-width: 40rem; }}
+.about {{ display: grid; grid-template-columns: minmax(7rem, 12rem) 1fr; gap: .25rem 1rem; margin: .5rem 0; }}
+.about dt {{ color: var(--muted); }}
+.about dd {{ margin: 0; max-width: 80ch; }}
+details {{ margin: .75rem 0; }}
+summary {{ cursor: pointer; color: var(--accent); }}
+.legend {{ display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; list-style: none; padding: 0; margin: .5rem 0;
+  font-size: .85rem; color: var(--muted); }}
+.legend i {{ display: inline-block; width: .9rem; height: .9rem; border-radius: 3px; margin-right: .4rem;
+  vertical-align: -.1rem; }}
+.legend i.accent {{ background: var(--accent); }}
+.legend i.warn, .legend i.missed {{ background: var(--warn); }}
+.legend i.other {{ background: var(--muted); }}
+.legend i.caution {{ background: var(--caution); }}
 .cards dd {{ margin: 0; font-size: 1.3rem; font-weight: 600; font-variant-numeric: tabular-nums; }}
 .charts {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(min(21rem, 100%), 1fr)); gap: 1rem; }}
 .split {{ display: flex; flex-wrap: wrap; gap: 1.5rem; align-items: flex-start; }}
@@ -65,6 +85,10 @@ td.changed {{ font-weight: 600; }}
 .confusion td {{ text-align: center; min-width: 2.6rem; }}
 .confusion td.accent {{ background: color-mix(in srgb, var(--accent) var(--share), transparent); }}
 .confusion td.warn {{ background: color-mix(in srgb, var(--warn) var(--share), transparent); }}
+.confusion td.missed {{ background: color-mix(in srgb, var(--warn) calc(var(--share) + 25%), transparent);
+  font-weight: 700; }}
+.confusion td.other {{ background: color-mix(in srgb, var(--muted) var(--share), transparent); }}
+.confusion td.caution {{ background: color-mix(in srgb, var(--caution) var(--share), transparent); }}
 footer {{ margin-top: 3rem; color: var(--muted); font-size: .85rem; }}
 @media print, (max-width: 600px) {{
   .confusion thead th:not(:first-child) {{ writing-mode: vertical-rl; text-align: right; }}
@@ -74,10 +98,11 @@ footer {{ margin-top: 3rem; color: var(--muted); font-size: .85rem; }}
   :root {{ color-scheme: light; {_variables(LIGHT)} }}
   body {{ max-width: none; padding: 0; font-size: 10pt; print-color-adjust: exact; -webkit-print-color-adjust: exact; }}
   nav, th button::after {{ display: none; }}
+  details::details-content {{ content-visibility: visible; }}
   .frame {{ overflow: visible; border: 0; }}
   table {{ font-size: 7.5pt; }}
   th, td {{ padding: .15rem .35rem; }}
-  th, th button, td.words {{ white-space: normal; min-width: 0; }}
+  th, th button, td.words, .classes td small {{ white-space: normal; min-width: 0; }}
   thead th {{ overflow-wrap: break-word; }}
   tbody th, thead th:first-child {{ position: static; }}
   .confusion td {{ min-width: 0; }}

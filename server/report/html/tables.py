@@ -83,7 +83,7 @@ def client_table(rows: Sequence[Row]) -> Table:
     columns = ["name", *(key for key in told if key not in ("name", *described)), *described]
     body = [[_client_cell(key, row.get(key, "")) for key in columns] for row in worst_first(rows)]
     order = {key: "ascending" if metric.better == "higher" else "descending" for key, metric in _first(rows)}
-    return _table("Results on each client's own test data", columns, body, sortable=True, order=order)
+    return _table("Results on each site's own test data", columns, body, sortable=True, order=order)
 
 
 def certificate_table(certificates: Sequence[Mapping[str, Any]]) -> Table:
@@ -106,13 +106,21 @@ def temperature_table(calibration: Calibration) -> Table:
         cells = [_cell(number(validation)), *(_cell(number(numbers[m])) for m in ("ece", "mce", "nll"))]
         chosen = ("smallest ECE", calibration.temperature), ("the model's", model)
         marks = [mark for mark, of in chosen if t == of]
-        body.append([_cell(f"{t:.3g}" + (f" ({', '.join(marks)})" if marks else ""), header=True), *cells])
+        body.append([_cell(_rounded(t) + (f" ({', '.join(marks)})" if marks else ""), header=True), *cells])
     columns = ["temperature", "validation_ece", "test_ece", "test_mce", "test_nll"]
-    return _table("Calibration by temperature, pooled over all clients", columns, body)
+    return _table("Calibration by temperature, all sites together", columns, body)
 
 
-def confusion_table(calibration: Calibration) -> Table:
-    """Who was taken for whom: the whole matrix where it fits a page, otherwise the most frequent mistakes."""
+def _rounded(value: float) -> str:
+    """Three digits, and no exponent below a million."""
+    return f"{float(f'{value:.3g}'):g}"
+
+
+def confusion_table(calibration: Calibration, positive: str = "") -> Table:
+    """Who was taken for whom: the whole matrix where it fits a page, otherwise the most frequent mistakes.
+
+    Of a `positive` class, which is worse to miss than to suspect, the two kinds of mistakes have colours of their own.
+    """
     names = calibration.class_names
     counts = {(true, predicted): n for true, predicted, n in calibration.confusion}
     totals: Counter[int] = Counter()
@@ -138,7 +146,9 @@ def confusion_table(calibration: Calibration) -> Table:
             n = counts.get((true, predicted), 0)
             shade = round(12 + 43 * n / totals[true]) if n else 0
             role = "accent" if true == predicted else "warn"
-            row.append(Cell(f"{n or _NONE}", kind=role, share=shade))
+            if positive in names and true != predicted:
+                role = "missed" if name == positive else "caution" if names[predicted] == positive else "other"
+            row.append(Cell(f"{n or _NONE}", kind=role if n else "", share=shade if n else None))
         body.append([*row, _cell(f"{totals[true]}")])
     classes = [Head(name) for name in ["true \\ predicted", *names, "samples"]]
     return Table("Test samples by true class (rows) and predicted class (columns)", classes, body, "confusion")

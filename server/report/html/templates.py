@@ -28,9 +28,13 @@ _PAGE = """\
 {% for notice in notices %}
 <p class="notice">{{ notice }}</p>
 {% endfor %}
+{% if headline %}
+<p class="headline"><b>{{ headline.value }}</b> {{ headline.name }}<small>{{ headline.details }}</small></p>
+{% endif %}
 {% if cards %}
 <dl class="cards">
-{%- for name, value in cards %}<div><dt>{{ name }}</dt><dd>{{ value }}</dd></div>{% endfor -%}
+{%- for name, value, more in cards %}<div><dt>{{ name }}</dt><dd>{{ value }}</dd><dd class="more">{{ more }}</dd></div>
+{%- endfor -%}
 </dl>
 {% endif %}
 <nav aria-label="Sections"><ul>
@@ -58,24 +62,72 @@ _ROUNDS = """\
 </div>
 """
 
-_TEXT_AND_TABLE = """\
+_BARS_AND_TABLE = """\
 <p>{{ text }}</p>
+{% if figure %}
+<figure class="bars">{{ figure.inline_svg() }}</figure>
+{% endif %}
+{{ table.html() }}
+"""
+
+_CLASSES = """\
+<p>{{ text }}</p>
+{% if figure %}
+<figure class="bars">{{ figure.inline_svg() }}</figure>
+{% endif %}
+{{ table.html() }}
+{% if sites.rows %}
+<details><summary>Site by site</summary>
+{{ sites.html() }}
+{% if more %}
+<p>{{ more }} more rows are in classes.csv.</p>
+{% endif %}
+</details>
+{% endif %}
+"""
+
+_CARD = """\
+{% for section, entries in card.items() %}
+<h3>{{ section }}</h3>
+<dl class="about">
+{%- for name, text in entries.items() %}<dt>{{ name }}</dt><dd>{{ text }}</dd>{% endfor -%}
+</dl>
+{% endfor %}
+"""
+
+_FOLDED = """\
+<details><summary>{{ summary }}</summary>
+{{ body }}
+</details>
+"""
+
+_CONFUSION = """\
+<ul class="legend"><li><i class="accent"></i>right</li>
+{%- if positive -%}
+<li><i class="missed"></i>missed: {{ positive }} taken for another class</li>
+<li><i class="caution"></i>false alarm: another class taken for {{ positive }}</li>
+<li><i class="other"></i>mistake between other classes</li>
+{%- else %}<li><i class="warn"></i>wrong</li>{% endif -%}
+<li>the stronger the colour, the larger the share of the true class</li></ul>
 {{ table.html() }}
 """
 
 _CALIBRATION = """\
 <p>A solid bar is the accuracy of the predictions in a bin of confidence, a red frame its distance to the mean
-confidence; on the dashed line the two agree.</p>
-<div class="split"><figure>{{ pooled.inline_svg() }}</figure><div><p>{{ temperatures }}</p>
-{{ table.html() }}</div></div>
-<h3>Clients, worst first</h3>
+confidence, a thin line the accuracy's 95 % interval; on the dashed line the two agree.</p>
+<figure class="one">{{ pooled.inline_svg() }}</figure>
+<details><summary>Temperatures</summary>
+<p>{{ temperatures }}</p>
+{{ table.html() }}
+</details>
+<h3>Sites, worst first, at temperature 1</h3>
 <div class="small">
 {% for name, text, figure in clients %}
 <figure>{{ figure.inline_svg() }}<figcaption><b>{{ name }}</b>{{ text }}</figcaption></figure>
 {% endfor %}
 </div>
 {% if more > 0 %}
-<p>{{ more }} more clients are in calibration.json.</p>
+<p>{{ more }} more sites are in calibration.json.</p>
 {% endif %}
 """
 
@@ -118,7 +170,11 @@ _TABLE = """\
 _TEMPLATES = {
     "page": _PAGE,
     "rounds": _ROUNDS,
-    "text and table": _TEXT_AND_TABLE,
+    "bars and table": _BARS_AND_TABLE,
+    "classes": _CLASSES,
+    "folded": _FOLDED,
+    "card": _CARD,
+    "confusion": _CONFUSION,
     "calibration": _CALIBRATION,
     "figure and table": _FIGURE_AND_TABLE,
     "pairs": _PAIRS,

@@ -1,5 +1,6 @@
 """Writing the report: the page, and its figures as files for papers and slides."""
 
+import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -7,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp_core.checks import MALFORMED
-from pfedgp_core.errors import ArtefactError, DamagedStateError, PFedGPError
+from pfedgp_core.errors import ArtefactError, ConfigError, DamagedStateError, PFedGPError
 from pfedgp_core.files.regular import one_line
+from pfedgp_core.words import few
 from server.report.drawing import Drawing
 from server.report.figures import confusion_map, reliability, reliability_grid
 from server.report.html.page import page, round_figures
 from server.report.html.run_files import RunFiles, read_run, worst_first
+from server.report.model_card import card_text, model_card
 from server.report.reporters import Reporter
-from server.run.files import explained, write_whole
+from server.run.files import CARD_FILES, explained, write_whole
 
 __all__ = ["ReportWriter", "figures", "of_files", "write_report"]
 
@@ -34,8 +37,8 @@ class ReportWriter(Reporter):
         write_report(path)
 
 
-def write_report(path: Path, out: Path | None = None) -> Path:
-    """Write ``report.html`` and the folder ``figures`` of a run.
+def write_report(path: Path, out: Path | None = None, positive_class: str = "") -> Path:
+    """Write ``report.html``, the model card and the folder ``figures`` of a run.
 
     Parameters
     ----------
@@ -43,6 +46,8 @@ def write_report(path: Path, out: Path | None = None) -> Path:
         The folder of the run.
     out : Path, optional
         Where to write the page instead of ``report.html`` in the run's folder.
+    positive_class : str, optional
+        In place of the run's own ``positive-class``.
 
     Returns
     -------
@@ -55,16 +60,26 @@ def write_report(path: Path, out: Path | None = None) -> Path:
         A file of the run is damaged.
     ArtefactError
         There is no run, or the page cannot be written.
+    ConfigError
+        The model has no such class.
     """
     run = read_run(path)
+    if positive_class:
+        known = run.calibration.class_names if run.calibration else []
+        if positive_class not in known:
+            raise ConfigError(f"positive-class = {positive_class!r} is no class of this run: give one of {few(known)}.")
+        run.settings["positive-class"] = positive_class
     target = out or path / "report.html"
-    text, drawn = page(run), figures(run)
+    text, card, drawn = page(run), model_card(run), figures(run)
     write_whole(target, text)
     try:
+        texts = (card_text(run, card), json.dumps(card, indent=2, ensure_ascii=False) + "\n")
+        for name, content in zip(CARD_FILES, texts, strict=True):
+            write_whole(run.path / name, content)
         _write_figures(run.path / "figures", drawn)
     except ArtefactError as error:
         # The page holds the figures too, so a run's folder without rights to write is no reason to go without it.
-        _log.warning("The figures are not in the run's folder: %s", error)
+        _log.warning("Figures and model card are not in the run's folder: %s", error)
     return target
 
 

@@ -63,13 +63,13 @@ def shown(browser: Any, page: str, width: int, scheme: str = "light") -> None:
 
 def names(browser: Any) -> list[str]:
     """First column of the table of clients."""
-    rows = "return [...document.querySelectorAll('#clients tbody th')].map(cell => cell.textContent)"
+    rows = "return [...document.querySelectorAll('#sites tbody th')].map(cell => cell.textContent)"
     return list(browser.execute_script(rows))
 
 
 def heading(browser: Any, text: str) -> Any:
     """A button in the table of clients."""
-    (found,) = [b for b in browser.find_elements("css selector", "#clients th button") if b.text.startswith(text)]
+    (found,) = [b for b in browser.find_elements("css selector", "#sites th button") if b.text.startswith(text)]
     return found
 
 
@@ -95,7 +95,7 @@ def test_a_click_sorts_and_a_second_one_turns_the_order(browser: Any, page: str)
     accuracy.click()
     assert names(browser) == ["c9", "c10", EVIL, "ward-1", "silent"]  # without a number: last either way
     assert accuracy.find_element("xpath", "..").get_attribute("aria-sort") == "descending"
-    heading(browser, "client").click()
+    heading(browser, "site").click()
     assert [name for name in names(browser) if name.startswith("c")] == ["c9", "c10"]  # as a person counts
     assert accuracy.find_element("xpath", "..").get_attribute("aria-sort") == "none"
 
@@ -113,7 +113,7 @@ def test_the_page_follows_the_colour_scheme(browser: Any, page: str, scheme: str
     shown(browser, page, 1280, scheme)
     ground = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
     assert ground == "rgb({}, {}, {})".format(*bytes.fromhex(colours["surface"][1:]))
-    drawn = browser.execute_script("return getComputedStyle(document.querySelector('svg polyline')).stroke")
+    drawn = browser.execute_script("return getComputedStyle(document.querySelector('#training svg polyline')).stroke")
     assert drawn == "rgb({}, {}, {})".format(*bytes.fromhex(colours["grid"][1:]))
 
 

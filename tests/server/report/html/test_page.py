@@ -28,7 +28,7 @@ def test_every_part_is_reachable_without_sight_or_mouse(page: Page) -> None:
 
 def test_the_page_tells_the_numbers(page: Page) -> None:
     said = " ".join(page.words)
-    for text in ("75.0 %", "3.0 MB", "1.0 MB", "digits, pfedgp with full GP, 3 clients"):
+    for text in ("75.0 %", "3.0 MB", "1.0 MB", "digits, 3 sites"):
         assert text in said
     assert "seed 7" in said
     assert "(default 0)" in said
@@ -65,7 +65,7 @@ def test_sites_own_data_are_named_and_no_setting_of_a_simulation_is_shown(run: P
     origin = '# data: "own data of 3 sites"\n# own_data: true\n'
     (copy / "config.toml").write_text(origin + (copy / "config.toml").read_text())
     words = Page(write_report(copy).read_text()).words
-    assert any(word.startswith("own data of 3 sites, pfedgp") for word in words)
+    assert any(word.startswith("own data of 3 sites, 3 sites") for word in words)
     assert not {"digits", "dataset", "partition"} & set(words)
     assert "rounds" in words
 
@@ -82,7 +82,7 @@ def test_many_clients_have_all_rows_and_the_worst_diagrams(tmp_path: Path) -> No
     path = classification_run(tmp_path / "run", names=tuple(f"c{i}" for i in range(130)))
     page = Page(write_report(path).read_text())
     assert sum("Reliability of" in str(a["aria-label"]) for a in page.all("svg")) == 120
-    assert "10 more clients are in calibration.json." in page.words
+    assert "10 more sites are in calibration.json." in page.words
     assert "c129" in page.words
 
 

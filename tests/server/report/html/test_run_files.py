@@ -17,7 +17,7 @@ from tests.server.report.html.written_run import Page
         ((), "This run was cut off"),
         (("metrics.jsonl",), "This run was cut off"),
         (("summary.json",), "75.0 %"),
-        (("metrics.jsonl", "summary.json", "clients.csv"), "Each client is tested with its own model"),
+        (("metrics.jsonl", "summary.json", "clients.csv"), "Each site is tested with its own model"),
     ],
 )
 def test_a_run_may_have_less(run: Path, tmp_path: Path, left: tuple[str, ...], text: str) -> None:
