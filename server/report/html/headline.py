@@ -32,7 +32,10 @@ def headline(run: RunFiles) -> Headline | None:
     key = "accuracy" if TASKS[task_report(str(run.settings["task"])).task].classes else "rmse"
     if run.summary.get(key) is None:
         return None
-    samples, sites = run.summary.get("test_samples"), len([row for row in run.clients if as_number(row.get(key)) is not None])
+    samples, sites = (
+        run.summary.get("test_samples"),
+        len([row for row in run.clients if as_number(row.get(key)) is not None]),
+    )
     details = [f"95 % interval {said}"] if (said := _interval(key, run.summary)) else []
     if samples:
         details.append(f"{samples} test samples of {counted(sites, 'site')}" if sites else f"{samples} test samples")

@@ -85,9 +85,9 @@ def test_it_is_in_the_record_of_a_round(told: Told) -> None:
     assert record["validation_error_rate"] == 1 - record["validation_accuracy"]
 
 
-def test_it_is_in_the_pages_cards(told: Told) -> None:
-    card = f"<dt>Share of errors</dt><dd>{100 * told.error:.1f} %</dd>"
-    assert card in (told.path / "report.html").read_text()
+def test_it_is_in_the_pages_results(told: Told) -> None:
+    row = f'<th scope="row">Share of errors</th><td>{100 * told.error:.1f} %</td>'
+    assert row in (told.path / "report.html").read_text()
 
 
 def test_it_is_a_column_of_the_page(told: Told) -> None:

@@ -95,8 +95,8 @@ def test_the_pages_table_tells_them_apart(told: Told, differs: bool) -> None:
     assert ('<button type="button">own-class accuracy</button>' in told.page) is differs
 
 
-def test_the_pages_cards_tell_them_apart(told: Told, differs: bool) -> None:
-    assert ("<dt>Own-class accuracy</dt>" in told.page) is differs
+def test_the_pages_results_tell_them_apart(told: Told, differs: bool) -> None:
+    assert ('<th scope="row">Own-class accuracy</th>' in told.page) is differs
 
 
 def test_the_page_says_where_there_are_no_other_classes(told: Told, differs: bool) -> None:
