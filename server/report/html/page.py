@@ -11,6 +11,7 @@ from server.report.drawing import Drawing
 from server.report.figures import confusion_map, is_measured, record_figure, reliability, small_reliability
 from server.report.html.class_section import class_section
 from server.report.html.headline import all_results, headline, key_results, row_estimate
+from server.report.html.model_card import model_card
 from server.report.html.run_files import Calibration, RunFiles, worst_first
 from server.report.html.style import CSS, POLICY, SCRIPT
 from server.report.html.tables import (
@@ -24,7 +25,6 @@ from server.report.html.tables import (
 )
 from server.report.html.templates import render
 from server.report.interval_bars import MOST_BARS, interval_bars
-from server.report.model_card import model_card
 from server.report.wording import (
     OWN,
     doubt_of,

@@ -13,9 +13,9 @@ from pfedgp_core.files.regular import one_line
 from pfedgp_core.words import few
 from server.report.drawing import Drawing
 from server.report.figures import confusion_map, reliability, reliability_grid
+from server.report.html.model_card import card_text, model_card
 from server.report.html.page import page, round_figures
 from server.report.html.run_files import RunFiles, read_run, worst_first
-from server.report.model_card import card_text, model_card
 from server.report.reporters import Reporter
 from server.run.files import CARD_FILES, explained, write_whole
 

@@ -11,10 +11,10 @@ from pfedgp_core.metrics.class_results import ClassCounts
 from pfedgp_core.metrics.intervals import share_estimate
 from server.class_results import ClassResults
 from server.report.html.headline import key_results, worst_classes
+from server.report.html.model_card import model_card
 from server.report.html.run_files import read_run
 from server.report.html.writer import write_report
 from server.report.interval_bars import interval_bars
-from server.report.model_card import model_card
 from tests.server.report.html.written_run import EVIL, Page
 
 NAMES = ["<b>0</b>", "<b>1</b>", "<b>2</b>"]
