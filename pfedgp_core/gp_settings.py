@@ -13,7 +13,7 @@ class GPSettings:
     """The Gaussian process at a tree node (keys ``gp.*``)."""
 
     kernel: str = setting("rbf", "kernel on the features", choices=KERNELS)
-    output_scale: float = setting(8.0, "prior variance of a latent value", low=1e-6, high=1e6)
+    output_scale: float = setting(32.0, "prior variance of a latent value; the paper has 8", low=1e-6, high=1e6)
     length_scale: float = setting(
         1.0, "length scale of the kernel, in units of unit-sphere features", low=1e-6, high=1e6
     )
@@ -21,7 +21,7 @@ class GPSettings:
     train_chains: int = setting(20, "parallel Gibbs chains in training", low=1, high=1000)
     predict_chains: int = setting(30, "parallel Gibbs chains in prediction", low=1, high=10000)
     sweeps: int = setting(5, "Gibbs sweeps of each chain, from a draw of the prior", low=1, high=10000)
-    predict_sweeps: int = setting(0, "Gibbs sweeps in prediction; 0 = as many as gp.sweeps", low=0, high=10000)
+    predict_sweeps: int = setting(20, "Gibbs sweeps in prediction; 0 = as many as gp.sweeps", low=0, high=10000)
     holdout: float = setting(
         0.5, "share of each node side that the predictive objective holds out", low=0.01, high=0.99
     )

@@ -1,8 +1,10 @@
 """The confidence bins of a whole federation, which its clients summed at the end of a run: ``calibration.json``."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pfedgp_core.checks import MALFORMED
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError, UnreadableFileError
@@ -21,7 +23,9 @@ class FederationBins:
     tested : MetricSums
         Of the test data, which chose nothing.
     reference : MetricSums
-        Of the validation data, which chose the best model and the temperature.
+        Of the validation data, which chose the best model and the temperature. A run keeps them at the paper's
+        temperatures alone; those at the nearest one stand for the model's, because they only say where the order of
+        thresholds begins.
     """
 
     tested: MetricSums
@@ -29,7 +33,7 @@ class FederationBins:
 
     @classmethod
     def read(cls, path: Path, temperature: float) -> "FederationBins":
-        """From a run's ``calibration.json``.
+        """From a run's ``calibration.json``, at the model's temperature or at one of the paper's grid.
 
         Raises
         ------
@@ -39,19 +43,31 @@ class FederationBins:
             The run has no sums at this temperature.
         """
         try:
-            rows = read_object(path.expanduser())["temperatures"]
+            content = read_object(path.expanduser())
+            rows, own = content["temperatures"], content.get("model_temperature")
             grid = [float(row["temperature"]) for row in rows]
-            places = [i for i, t in enumerate(grid) if math.isclose(t, temperature, rel_tol=1e-9)]
-            if places:
-                row = rows[places[0]]
-                return cls(MetricSums.from_dict(row["test"]), MetricSums.from_dict(row["validation"]))
+            at_model = own is not None and _same(float(own), temperature)
+            row = _nearest(rows, temperature)
+            if at_model or _same(float(row["temperature"]), temperature):
+                tested = content["at_model_temperature"] if at_model else row["test"]
+                return cls(MetricSums.from_dict(tested), MetricSums.from_dict(row["validation"]))
         except UnreadableFileError as error:
             text = f"{path} cannot be read ({error.reason}): give the calibration.json of a run."
             raise ArtefactError(text) from error
         except (DataError, *MALFORMED) as error:
             raise ArtefactError(f"{path} is no calibration.json of a run: give the one in the run's folder.") from error
-        listed = ", ".join(f"{t:g}" for t in grid)
+        own_one = [] if own is None else [f"{float(own):g} (the model's)"]
+        listed = ", ".join([*own_one, *(f"{t:g}" for t in grid)])
         raise ConfigError(
             f"{path} has no sums at temperature {temperature:g}: give --temperature with one of {listed}, or labelled "
             "samples of this site with --calibration."
         )
+
+
+def _same(a: float, b: float) -> bool:
+    return math.isclose(a, b, rel_tol=1e-9)
+
+
+def _nearest(rows: Sequence[Mapping[str, Any]], temperature: float) -> Mapping[str, Any]:
+    """By the ratio of temperatures."""
+    return min(rows, key=lambda row: abs(math.log(float(row["temperature"]) / temperature)))

@@ -29,7 +29,7 @@ def test_round_trip_of_the_defaults():
 
 def test_keys_are_flat_and_kebab_case():
     assert DEFAULTS["local-epochs"] == 1
-    assert DEFAULTS["gp.output-scale"] == 8.0
+    assert DEFAULTS["gp.output-scale"] == 32.0
     assert not [key for key in DEFAULTS if "_" in key or key != key.lower()]
     assert "gp" not in DEFAULTS
     groups = len(dataclasses.fields(GPSettings)) + len(method_fields())

@@ -15,7 +15,7 @@ from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.tree.classifier import PersonalClassifier
 from tests.certified import sample
 
-CHEAP = GPSettings(predict_chains=4, predict_sweeps=3)
+CHEAP = GPSettings(output_scale=8.0, predict_chains=4, predict_sweeps=3)
 
 
 def constant(answer: int) -> Answers:

@@ -13,7 +13,7 @@ from pfedgp_core.numerics.streams import Stream
 
 def settings_of(rate: float | None = None) -> Settings:
     more = {} if rate is None else {"scale_rate": rate}
-    return Settings(network="mlp", feature_dim=8, gp=GPSettings(learn_scales=True, **more))
+    return Settings(network="mlp", feature_dim=8, gp=GPSettings(output_scale=8.0, learn_scales=True, **more))
 
 
 def data(n: int = 20) -> TensorSplit:

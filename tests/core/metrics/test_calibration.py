@@ -173,5 +173,5 @@ def test_a_class_that_the_client_never_saw_is_in_the_confusion() -> None:
 def test_sweeps_of_prediction_are_a_setting_of_their_own() -> None:
     gp = SMALL.gp
     longer = SMALL.replace(gp=GPSettings(predict_chains=gp.predict_chains, sweeps=3, predict_sweeps=9))
-    nine = SMALL.replace(gp=GPSettings(predict_chains=gp.predict_chains, sweeps=9))
+    nine = SMALL.replace(gp=GPSettings(predict_chains=gp.predict_chains, sweeps=9, predict_sweeps=0))
     assert evaluated(longer, None).sums == evaluated(nine, None).sums != evaluated(SMALL, None).sums

@@ -11,7 +11,7 @@ import pytest
 from pfedgp.cli import main
 from pfedgp_core.certificate.selective import choose_threshold, from_bins
 from pfedgp_core.files.csv_text import split_names
-from pfedgp_core.metrics.classification import metric_sums
+from pfedgp_core.metrics.classification import MetricSums, metric_sums
 from tests.table_site import COLUMNS, rows, table_site
 
 RISK = ("--risk", "0.3", "--delta", "0.1")
@@ -70,8 +70,28 @@ def test_a_risk_by_the_federation_s_bins(here: Path, capsys: pytest.CaptureFixtu
     sums = metric_sums(table_site().predict(inputs).probabilities, truth.astype(int))
     at = {"temperature": 0.5, "validation": sums.to_dict(), "test": sums.to_dict()}
     Path("calibration.json").write_text(json.dumps({"temperatures": [at]}))
+    by_bins(sums, sums, capsys)
+
+
+def test_a_risk_at_the_model_s_temperature_by_its_own_bins(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The site has temperature 0.5; the validation sums of the nearest other temperature say where the order begins."""
+    inputs = rows(800, seed=6)
+    truth = (np.array(names(inputs)) == "well").astype(int)
+    own = metric_sums(table_site().predict(inputs).probabilities, truth)
+    near, far = (metric_sums(table_site().predict(inputs, t).probabilities, truth) for t in (0.4, 2.0))
+    grid = [
+        {"temperature": t, "validation": sums.to_dict(), "test": MetricSums.zero().to_dict()}
+        for t, sums in ((0.4, near), (2.0, far))
+    ]
+    content = {"model_temperature": 0.5, "at_model_temperature": own.to_dict(), "temperatures": grid}
+    Path("calibration.json").write_text(json.dumps(content))
+    by_bins(own, near, capsys)
+
+
+def by_bins(sums: MetricSums, reference: MetricSums, capsys: pytest.CaptureFixture[str]) -> None:
+    """Predictions abstain by the federation's bins, and a temperature that it has no sums at is refused."""
     found = predict(*RISK, "--calibration", "calibration.json")
-    rule = choose_threshold(from_bins(sums, sums, 0.1), sums.n, 0.3, 0.1)
+    rule = choose_threshold(from_bins(sums, reference, 0.1), sums.n, 0.3, 0.1)
     assert f"From confidence {rule.threshold:.4g} on" in capsys.readouterr().err
     for row in found:
         largest = max(float(row["p:ill"]), float(row["p:well"]))
