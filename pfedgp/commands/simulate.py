@@ -2,7 +2,9 @@
 
 import argparse
 from dataclasses import replace
+from pathlib import Path
 
+from pfedgp.local.resources import Resources
 from pfedgp.options import (
     add_resources,
     add_settings,
@@ -12,7 +14,7 @@ from pfedgp.options import (
     run_folder,
 )
 from pfedgp_core.config import Settings
-from pfedgp_core.errors import ArtefactError, RunFailedError
+from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
 from pfedgp_core.words import counted, few
 from server.outputs import Outputs
 from server.run.settings import read_settings_file
@@ -26,6 +28,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FOLDER", help="the run's own folder (default: out/DATASET-VARIANT-TIME)")
     parser.add_argument("--tensorboard", metavar="FOLDER", help="also write the run for TensorBoard, in this folder")
     parser.add_argument("--prometheus", metavar="FILE", help="also keep the run's state in a Prometheus text file")
+    parser.add_argument(
+        "--seeds",
+        type=int,
+        nargs="+",
+        metavar="N",
+        help="run each of these seeds below --out, beside each other, and show mean and standard deviation",
+    )
     add_resources(parser)
 
 
@@ -38,6 +47,8 @@ def main(args: argparse.Namespace) -> int:
     settings = collect_settings(flat, vars(args), args.assignments)
     folder = run_folder(outputs.out, settings)
     outputs.check()
+    if args.seeds is not None:
+        return _seeds(args, settings, folder, resources, outputs)
     check_simulation(settings, folder)
     _name_left_out(settings)
 
@@ -49,6 +60,22 @@ def main(args: argparse.Namespace) -> int:
         # The folder was fine before the run, so this is a failed run and no mistake in the command.
         raise RunFailedError(str(error)) from error
     return 0 if summary.get("status") == "completed" else 1
+
+
+def _seeds(args: argparse.Namespace, settings: Settings, folder: Path, resources: Resources, outputs: Outputs) -> int:
+    from pfedgp.seeds.simulation import check_seeds, simulate_seeds
+
+    check_seeds(args.seeds)
+    if args.seed is not None:
+        raise ConfigError(f"--seeds and --seed {args.seed} exclude each other: give one of them.")
+    if resources.gpus or resources.engine != "pool" or outputs.tensorboard or outputs.prometheus:
+        raise ConfigError(
+            "--seeds runs on CPU workers of this machine, without TensorBoard and Prometheus: leave out --gpus, "
+            "--engine, --cluster, --tensorboard and --prometheus, or start each --seed by itself."
+        )
+    _name_left_out(settings)
+    simulate_seeds(settings, args.seeds, folder, resources.workers)
+    return 0
 
 
 def _name_left_out(settings: Settings) -> None:

@@ -1,0 +1,1 @@
+"""One federation under several seeds, as processes beside each other."""
