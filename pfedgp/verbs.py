@@ -114,6 +114,11 @@ VERBS = {
         "say which of many unlabelled samples a site should label next",
         "pfedgp suggest --site sites/ward-3 --pool unlabelled/ --count 20",
     ),
+    "watch": Verb(
+        "pfedgp.living.watch",
+        "raise an alarm where new samples, without labels, are unlike a site's own",
+        "pfedgp watch --site sites/ward-3 --data new/",
+    ),
     "serve": Verb(
         "pfedgp.commands.serve",
         "answer requests for predictions of a site's classifier over HTTP, on this machine",
