@@ -1,6 +1,9 @@
 """``pfedgp simulate --seeds``: the numbers of single runs, their mean and deviation, and what is refused."""
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +12,7 @@ import pytest
 from pfedgp.cli import main
 from pfedgp.seeds.summary import seed_lines, seed_results
 from tests.pfedgp.comparing.run_folders import write_run
+from tests.waiting import wait_for
 
 OPTIONS = ["--clients", "5", "--rounds", "1", "--workers", "2"]
 
@@ -31,6 +35,20 @@ def test_each_seed_has_the_numbers_of_its_own_run(tmp_path: Path, capsys: pytest
     assert main([*whole[:-2], "5", *whole[-2:]]) == 0
     said = capsys.readouterr().out
     assert [line for line in said.splitlines() if line.endswith("started")] == ["seed-5: started"]
+
+
+@pytest.mark.slow
+def test_the_same_command_goes_on_after_it_was_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    rounds = ["--clients", "5", "--rounds", "3", "--workers", "2", "--seeds", "0", "1", "--out", str(out)]
+    process = subprocess.Popen([sys.executable, "-P", "-m", "pfedgp", "simulate", *rounds])
+    wait_for(lambda: all((out / f"seed-{n}" / "metrics.jsonl").exists() for n in (0, 1)), 300, "a first round")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait() == 143
+    assert not (out / "seeds.json").exists()
+    assert main(["simulate", *rounds]) == 0
+    assert main(["simulate", "--clients", "5", "--rounds", "3", "--workers", "2", "--out", str(tmp_path / "one")]) == 0
+    assert (out / "seed-0/clients.csv").read_bytes() == (tmp_path / "one/clients.csv").read_bytes()
 
 
 def test_mean_and_deviation_of_what_all_seeds_have() -> None:
