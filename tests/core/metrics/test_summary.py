@@ -11,7 +11,7 @@ from pfedgp_core.metrics.task_report import CLASSIFICATION, REGRESSION, TaskRepo
 from pfedgp_core.registry import METRICS
 
 SUMS: dict[str, Sums] = {
-    "classification": metric_sums([[0.8, 0.2], [0.4, 0.6]], [0, 0]),
+    "classification": metric_sums([[0.8, 0.2], [0.4, 0.6]] * 10, [0, 0] * 10),
     "regression": regression_sums([1.0, 2.0], [1.0, 1.0], [1.5, 2.5], 0.0, 2.0),
 }
 IN_TASKS = [(key, task) for key in METRICS for task in METRICS[key].load().tasks]
