@@ -18,6 +18,7 @@ from pfedgp_core.data.samples import Split
 from pfedgp_core.data.tables.choice import AS_NAMED
 from pfedgp_core.data.value_range import joined_inputs, range_text, usual_range
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
+from pfedgp_core.site.data_notes import position_notes, site_scale_notes
 from pfedgp_core.site.history import Event, next_batch
 from pfedgp_core.site.origins import UNKNOWN, Origin, origins_of
 from pfedgp_core.site.samples import SiteSamples, digest_of, sample_digests
@@ -38,11 +39,14 @@ class SiteData(NamedTuple):
     columns : tuple of str
         Names of a table's columns, in the model's order.
     origins : tuple of Origin, length N
+    named : bool
+        Whether all of them came with names of columns.
     """
 
     split: Split
     columns: tuple[str, ...]
     origins: tuple[Origin, ...]
+    named: bool
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,7 @@ class Onboarding:
             )
         if self.out.exists() and not (self.out.is_dir() and not any(self.out.iterdir())):
             raise ArtefactError(f"{self.out} is in use by something else: give --out a folder that does not exist yet.")
-        split, columns, origins = self.samples_at(paths, model)
+        split, columns, origins, _ = self.samples_at(paths, model)
         samples = SiteSamples.compute(split, model, origins)
         site = SavedSite.fit(self._name(), model, samples, columns, self.layout.kept_choice)
         site.save(self.out)
@@ -154,7 +158,7 @@ class Onboarding:
                 "leave out --model to add data, or give --refresh with all the data to change the model."
             )
         reading = self._as(former)
-        split, columns, origins = reading.samples_at(paths, former.model, former.columns)
+        split, columns, origins, named = reading.samples_at(paths, former.model, former.columns)
         batch = next_batch(former.history)
         added = SiteSamples.compute(split, former.model, origins).arrived_with(batch)
         samples = former.samples.union(added)
@@ -162,12 +166,14 @@ class Onboarding:
         site = SavedSite.fit(self._name(former), former.model, samples, columns, reading.layout.kept_choice, history)
         site.save(self.out, replace=True)
         said = f"Added {counted(len(added), 'sample')} to {len(former.samples)}."
-        return Outcome(site, (said,), site_notes(site, split))
+        return Outcome(site, (said,), site_notes(site, split, bool(former.columns) and not named))
 
-    def further_samples(self, site: SavedSite, paths: Sequence[Path]) -> SiteSamples:
-        """The samples at the paths under the site's model, read as the site's own; raises as `add`."""
-        split, _, origins = self._as(site).samples_at(paths, site.model, site.columns)
-        return SiteSamples.compute(split, site.model, origins)
+    def further_samples(self, site: SavedSite, paths: Sequence[Path]) -> tuple[SiteSamples, list[str]]:
+        """The samples at the paths under the site's model, read as the site's own, with notes; raises as `add`."""
+        split, columns, origins, named = self._as(site).samples_at(paths, site.model, site.columns)
+        notes = site_scale_notes(site, split.inputs)
+        notes += position_notes(split.inputs, columns if named else (), site.columns, "The site")
+        return SiteSamples.compute(split, site.model, origins), notes
 
     def refresh(self, paths: Sequence[Path | Samples | Split], model: TrainedModel | None = None) -> Outcome:
         """The site that is there, made again if its model or its data changed.
@@ -191,7 +197,7 @@ class Onboarding:
         former = SavedSite.load(self.out, self.allowed)
         model = model or former.model
         reading = self._as(former)
-        split, columns, origins = reading.samples_at(paths, model)
+        split, columns, origins, _ = reading.samples_at(paths, model)
         changes = []
         if not _same_posterior(model, former.model):
             changes.append(f"The model changed ({former.model.sha256[:12]} to {model.sha256[:12]}).")
@@ -230,22 +236,23 @@ class Onboarding:
 
         Where the model has no names, the order is that of the site's former data, or else of the first table.
         """
-        splits, origins, wanted = [], [], WantedColumns(model.columns, self.column_key)
+        splits, origins, wanted, named = [], [], WantedColumns(model.columns, self.column_key), True
         model.prepare()
         for path in paths:
             if isinstance(path, Split):
                 splits.append(path)
                 origins += [UNKNOWN] * len(path)
+                named = False
                 continue
             if not wanted.names:
                 wanted = WantedColumns(columns, whose="the site's other data")
             samples = self._samples(path, model, wanted)
-            columns = columns or samples.columns
+            columns, named = columns or samples.columns, named and bool(samples.columns)
             splits.append(to_split(samples, model.class_names))
             origins += origins_of(samples)
         inputs = joined_inputs([split.inputs for split in splits])
         split = Split(inputs, np.concatenate([split.labels for split in splits]))
-        return SiteData(split, columns, tuple(origins))
+        return SiteData(split, columns, tuple(origins), named)
 
     def _samples(self, path: Path | Samples, model: TrainedModel, columns: WantedColumns) -> Samples:
         if isinstance(path, Samples):

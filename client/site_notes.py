@@ -8,10 +8,22 @@ from pfedgp_core.words import counted, few
 __all__ = ["site_notes"]
 
 
-def site_notes(site: SavedSite, split: Split) -> tuple[str, ...]:
-    """Sentences on the site and the data; empty where there is nothing to say."""
+def site_notes(site: SavedSite, split: Split, nameless: bool = False) -> tuple[str, ...]:
+    """Sentences on the site and the data; empty where there is nothing to say.
+
+    Parameters
+    ----------
+    site : SavedSite
+    split : Split
+        The data that were read.
+    nameless : bool
+        Whether columns of the data had no names, which are known at the site.
+    """
     notes = site_scale_notes(site, split.inputs)
-    notes += position_notes(split.inputs, site.columns, site.model.columns, "The model")
+    if nameless:
+        notes += position_notes(split.inputs, (), site.columns, "The site")
+    else:
+        notes += position_notes(split.inputs, site.columns, site.model.columns, "The model")
     counts = site.samples.counts(site.model.class_names)
     if len(site.class_names) == 1:
         notes.append(

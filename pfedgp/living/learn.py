@@ -8,6 +8,7 @@ from pfedgp.layout_options import layout_from
 from pfedgp.living.options import add_site_options, show
 from pfedgp.living.reading import add_reading
 from pfedgp.options import add_column_key, column_key
+from pfedgp.predicting.notes import print_notes
 from pfedgp.predicting.place import require_site
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.words import counted
@@ -60,7 +61,9 @@ def _learn(site: "SavedSite", path: Path, args: argparse.Namespace) -> int:
     reading = Onboarding(
         path, None, args.resize, args.label_column, tuple(args.allow_network), column_key(args), layout_from(args)
     )
-    done = learn(site, reading.further_samples(site, [one.expanduser() for one in args.data]), args.by)
+    added, notes = reading.further_samples(site, [one.expanduser() for one in args.data])
+    print_notes(notes, f"by all {counted(len(added), 'sample')}")
+    done = learn(site, added, args.by)
     if done.accepted:
         done.after.save(path, replace=True)
     result = _result(done)

@@ -90,6 +90,28 @@ def test_another_unit_is_noted_with_its_column(here: Path, capsys: pytest.Captur
     assert "scale" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("verb", ["learn", "watch", "suggest"])
+def test_verbs_of_a_living_site_note_another_unit(verb: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert onboard("a.csv", "sa") == 0
+    ordered_table(Path("large.csv"), 1, OTHER, scale={"crp": 1000.0})
+    main([verb, "--site", "sa", "--pool" if verb == "suggest" else "--data", "large.csv"])
+    said = capsys.readouterr().err
+    assert "by all 40 samples: The column 'crp' is on another scale than in the model's data" in said
+
+
+@pytest.mark.parametrize("argv", [["learn", "--site", "sa", "--data"], ["onboard", "--out", "sa", "--add"]])
+def test_further_samples_without_names_are_noted(
+    argv: list[str], here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert onboard("a.csv", "sa") == 0
+    capsys.readouterr()
+    values = np.loadtxt("a.csv", delimiter=",", skiprows=1, usecols=(0, 1, 2))
+    np.savez("more.npz", x=values + 0.01, y=np.array(["well", "ill"])[np.arange(len(values)) % 2])
+    assert main([*argv, "more.npz"]) == 0
+    found = capsys.readouterr()
+    assert "The data have no names of columns, so features are taken by position" in found.out + found.err
+
+
 def test_arrays_go_by_position_and_are_compared_by_their_moments(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
