@@ -11,7 +11,7 @@ from pfedgp.options import add_column_key, column_key
 from pfedgp.predicting.notes import print_notes
 from pfedgp.predicting.place import require_site
 from pfedgp_core.errors import ConfigError
-from pfedgp_core.words import counted
+from pfedgp_core.words import counted, few
 
 if TYPE_CHECKING:
     from pfedgp_core.site.learning import Learned
@@ -67,6 +67,7 @@ def _learn(site: "SavedSite", path: Path, args: argparse.Namespace) -> int:
     if done.accepted:
         done.after.save(path, replace=True)
     result = _result(done)
+    print_notes(_notes(done), f"by all {counted(len(added), 'sample')}")
     show(result, _text(result), args.json)
     return 0 if done.accepted else REFUSED
 
@@ -92,8 +93,26 @@ def _result(done: "Learned") -> dict[str, Any]:
         "accepted": done.accepted,
         "milliseconds_per_sample": done.milliseconds,
         "classes": list((done.after if done.accepted else done.before).class_names),
+        "copies": done.copies,
+        "contradictions": list(done.contradictions),
         "data_sha256": (done.after if done.accepted else done.before).samples.sha256,
     } | event.to_dict()
+
+
+def _notes(done: "Learned") -> list[str]:
+    notes = []
+    if done.copies:
+        notes.append(
+            f"{counted(done.copies, 'sample')} with a copy at the site: the new samples were judged without copies "
+            "too, and where they are learned, each copy counts."
+        )
+    if done.contradictions:
+        named = few([name or "a sample without an id" for name in done.contradictions])
+        notes.append(
+            f"{counted(len(done.contradictions), 'sample')} with an input that has another class too, at the site or "
+            f"here. Make sure of the labels of {named}."
+        )
+    return notes
 
 
 def _text(result: dict[str, Any]) -> str:

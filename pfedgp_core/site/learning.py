@@ -1,9 +1,6 @@
 """A site learns from further samples only where that does not make its answers on the former ones worse.
 
-The gate is the leave-one-out NLL of the former samples: each predicted from all others, before, and from all others and
-the new ones, afterwards. Samples of another kind, or with wrong labels, raise it. Both are given that the class is one
-that the site knew, so that a new class is no fault. The mean of the differences is a fault beyond twice its standard
-error.
+What is worse is decided by the leave-one-out NLL of the former samples (`gate`).
 
 Every addition has a number, which its samples carry, so that it can be taken back: the site is then made from the rest.
 That needs no copy of the former site, and brings back nothing that was forgotten meanwhile.
@@ -15,12 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pfedgp_core.errors import ConfigError, DataError
-from pfedgp_core.metrics.own_classes import label_columns
+from pfedgp_core.site.gate import contradictions, copies, judge
 from pfedgp_core.site.history import Event, next_batch
 from pfedgp_core.site.samples import SiteSamples
 from pfedgp_core.site.saved import SavedSite
 
-__all__ = ["Learned", "learn", "left_out_nll", "undo"]
+__all__ = ["Learned", "learn", "undo"]
 
 
 @dataclass(frozen=True)
@@ -33,9 +30,13 @@ class Learned:
     nll_before, nll_after : float
         Mean leave-one-out NLL of the former samples, in nats, at the model's temperature.
     accepted : bool
-        Whether the latter is not larger by more than twice the standard error of the difference.
+        Whether the latter is not larger by more than twice the standard error of the difference; see `judge`.
     milliseconds : float
         For a new sample, on average: the new tree, draws and weights of all nodes, without the network.
+    copies : int
+        New samples that equal a former one in input and class.
+    contradictions : tuple of str
+        Ids of new samples whose input has another class too, at the site or in the addition.
     """
 
     before: SavedSite
@@ -44,35 +45,8 @@ class Learned:
     nll_after: float
     accepted: bool
     milliseconds: float
-
-
-def left_out_nll(site: SavedSite, rows: np.ndarray | None = None, classes: np.ndarray | None = None) -> np.ndarray:
-    """NLL of samples of a site, each predicted from all others, at the model's temperature.
-
-    Parameters
-    ----------
-    site : SavedSite
-    rows : numpy.ndarray, bool [N], optional
-        Which samples; default: all.
-    classes : numpy.ndarray, int64 [k], optional
-        Class ids, ascending: the NLL given that the class is one of these; default: all of the site.
-
-    Returns
-    -------
-    numpy.ndarray, float64 [n]
-
-    Raises
-    ------
-    ConfigError
-        The variant cannot leave a sample out.
-    """
-    wanted = site.classifier.classes_ if classes is None else classes
-    chosen = np.ones(len(site.samples), dtype=bool) if rows is None else rows
-    columns = np.searchsorted(site.classifier.classes_, wanted)
-    logs = site.classifier.leave_one_out_log_proba()[chosen][:, columns] / site.model.temperature
-    logs -= np.logaddexp.reduce(logs, axis=1, keepdims=True)
-    found: np.ndarray = -logs[np.arange(len(logs)), label_columns(wanted, site.samples.labels[chosen])]
-    return found
+    copies: int
+    contradictions: tuple[str, ...]
 
 
 def learn(site: SavedSite, added: SiteSamples, by: str = "") -> Learned:
@@ -102,17 +76,10 @@ def learn(site: SavedSite, added: SiteSamples, by: str = "") -> Learned:
     began = time.perf_counter()
     after = site.refit(samples, event)
     seconds = time.perf_counter() - began
-    former = np.array([origin.batch != batch for origin in samples.origins])
-    before_each = left_out_nll(site)
-    # The former samples are in the same order, that of their hashes, before and after.
-    after_each = left_out_nll(after, former, site.classifier.classes_)
-    rise = after_each - before_each
-    error = rise.std(ddof=1) / np.sqrt(len(rise)) if len(rise) > 1 else 0.0
-    nll_before, nll_after = float(before_each.mean()), float(after_each.mean())
-    event = replace(event, nll_before=nll_before, nll_after=nll_after)
+    verdict = judge(site, after, batch)
+    event = replace(event, nll_before=verdict.nll_before, nll_after=verdict.nll_after)
     after = replace(after, history=(*site.history, event))
-    accepted = bool(rise.mean() <= 2 * error)
-    return Learned(site, after, nll_before, nll_after, accepted, 1000 * seconds / len(added))
+    return Learned(site, after, *verdict, 1000 * seconds / len(added), copies(site, added), contradictions(site, added))
 
 
 def undo(site: SavedSite, by: str = "") -> SavedSite:

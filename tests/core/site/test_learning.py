@@ -9,7 +9,8 @@ import pytest
 from pfedgp_core.data.samples import Split
 from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.site.forgetting import chosen_rows, forget
-from pfedgp_core.site.learning import learn, left_out_nll, undo
+from pfedgp_core.site.gate import left_out_nll
+from pfedgp_core.site.learning import learn, undo
 from pfedgp_core.site.origins import Origin
 from pfedgp_core.site.samples import SiteSamples
 from pfedgp_core.site.saved import SavedSite

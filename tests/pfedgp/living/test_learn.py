@@ -65,3 +65,16 @@ def test_what_onboard_added_can_be_taken_back(ward: Path, capsys: pytest.Capture
 def test_one_thing_at_a_time(ward: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["learn", "--site", str(ward), "--undo", "--history"]) == 2
     assert "Give one of" in capsys.readouterr().err
+
+
+def test_copies_and_contradictions_are_named(ward: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    known = data()
+    labels = known.labels[:3].copy()
+    labels[2] = 0
+    write(ward.parent / "known.npz", Split(known.inputs[:3], labels))
+    main(["learn", "--site", str(ward), "--data", str(ward.parent / "known.npz"), "--json"])
+    found = capsys.readouterr()
+    assert json.loads(found.out)["copies"] == 2
+    assert json.loads(found.out)["contradictions"] == ["3"]
+    assert "2 samples with a copy at the site" in found.err
+    assert "Make sure of the labels of 3." in found.err
