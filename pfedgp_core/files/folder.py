@@ -10,7 +10,7 @@ from pfedgp_core.errors import ArtefactError
 from pfedgp_core.files.private import as_private, private_folder, tighten
 from pfedgp_core.files.whole import folder_to_disk, resolved, to_disk
 
-__all__ = ["recover_folder", "remove_leftovers", "write_folder"]
+__all__ = ["former_folder", "is_interrupted", "recover_folder", "remove_leftovers", "write_folder"]
 
 
 def write_folder(path: Path, files: Mapping[str, bytes], replace: bool = False) -> None:
@@ -32,7 +32,7 @@ def write_folder(path: Path, files: Mapping[str, bytes], replace: bool = False) 
         The folder exists, or cannot be written; what was there is still there.
     """
     path = resolved(path)  # a link stays a link
-    former, draft = _former(path), path.with_name(f".{path.name}.{os.getpid()}")
+    former, draft = former_folder(path), path.with_name(f".{path.name}.{os.getpid()}")
     try:
         _refuse(path, replace)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -57,19 +57,32 @@ def write_folder(path: Path, files: Mapping[str, bytes], replace: bool = False) 
     shutil.rmtree(former, ignore_errors=True)
 
 
-def recover_folder(path: Path) -> None:
-    """Bring back the former folder where a power failure hit between the two renames of a replacement."""
+def is_interrupted(path: Path) -> bool:
+    """Whether a replacement of the folder is, or has ended, between its two renames."""
     path = resolved(path)
-    former = _former(path)
-    if not path.exists() and former.is_dir():
+    return not path.exists() and former_folder(path).is_dir()
+
+
+def recover_folder(path: Path) -> None:
+    """Bring back the former folder where a power failure hit between the two renames of a replacement.
+
+    Nobody may be replacing it meanwhile: a living replacement would fail.
+    """
+    path = resolved(path)
+    if is_interrupted(path):
         try:
-            os.rename(former, path)
+            os.rename(former_folder(path), path)
         except OSError as error:
             raise _cannot(path, error) from error
 
 
-def remove_leftovers(path: Path) -> None:
+def remove_leftovers(path: Path) -> bool:
     """Remove what killed replacements of a folder have left beside it; nobody may be replacing it meanwhile.
+
+    Returns
+    -------
+    bool
+        Whether there was something.
 
     Raises
     ------
@@ -79,12 +92,13 @@ def remove_leftovers(path: Path) -> None:
     path = resolved(path)
     recover_folder(path)
     drafts = [other for other in path.parent.glob(f".{escape(path.name)}.*") if other.suffix[1:].isdecimal()]
-    for other in (_former(path), *drafts):
-        if other.is_dir():
-            try:
-                shutil.rmtree(other)
-            except OSError as error:
-                raise _cannot(other, error) from error
+    found = [other for other in (former_folder(path), *drafts) if other.is_dir()]
+    for other in found:
+        try:
+            shutil.rmtree(other)
+        except OSError as error:
+            raise _cannot(other, error) from error
+    return bool(found)
 
 
 def _swap(draft: Path, path: Path, former: Path) -> None:
@@ -108,7 +122,8 @@ def _refuse(path: Path, replace: bool) -> None:
         raise ArtefactError(f"The folder {path} is not empty: give one that does not exist yet.")
 
 
-def _former(path: Path) -> Path:
+def former_folder(path: Path) -> Path:
+    """Where the former folder lies while, and after, the one at `path` replaces it."""
     return path.with_name(f".{path.name}.former")
 
 

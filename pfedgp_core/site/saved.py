@@ -30,7 +30,7 @@ from pfedgp_core.errors import (
     DataError,
     PFedGPError,
 )
-from pfedgp_core.files.folder import recover_folder, write_folder
+from pfedgp_core.files.folder import write_folder
 from pfedgp_core.files.regular import one_line
 from pfedgp_core.files.state import kept
 from pfedgp_core.files.tensors import parse_tensors
@@ -39,7 +39,7 @@ from pfedgp_core.names import folded
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.site.description import check_parts
 from pfedgp_core.site.history import Event
-from pfedgp_core.site.ledger import LEDGER, ledger_text, read_ledger
+from pfedgp_core.site.ledger import LEDGER, ledger_text
 from pfedgp_core.site.origins import Origin
 from pfedgp_core.site.samples import SiteSamples
 from pfedgp_core.site.site_files import (
@@ -49,9 +49,9 @@ from pfedgp_core.site.site_files import (
     TENSORS,
     checksum,
     damaged,
-    read_description,
-    read_part,
 )
+from pfedgp_core.site.site_lock import recover_site
+from pfedgp_core.site.site_reading import read_site
 from pfedgp_core.site.trained_model import TrainedModel
 from pfedgp_core.tree.classifier import PersonalClassifier
 from pfedgp_core.tree.splits import Node, Tree
@@ -205,13 +205,7 @@ class SavedSite:
             This installation lacks a setting or network of the model, or the network is code that is not allowed.
         """
         path = Path(path).expanduser()
-        recover_folder(path)
-        content = read_part(path, DESCRIPTION)
-        description = read_description(path, content)
-        content = read_part(path, TENSORS)
-        if hashlib.sha256(content).hexdigest() != description.get("tensors_sha256"):
-            raise damaged(path, f"{TENSORS} is not the file that {DESCRIPTION} was written with")
-        origins, history = read_ledger(path, str(description.get("data_sha256")))
+        description, content, origins, history = read_site(path)
         try:
             return cls._from_parts(description, parse_tensors(content), allowed, origins, history)
         except ConfigError:
@@ -283,6 +277,6 @@ class SavedSite:
 
 def is_site(path: Path) -> bool:
     """Whether the folder is a saved site, by its looks."""
-    recover_folder(path)
+    recover_site(path)
     with kept(path):
         return (path / DESCRIPTION).is_file() and (path / TENSORS).is_file()
