@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from client.same_model import same, same_posterior
 from client.site_notes import site_notes
 from pfedgp_core.data.own.class_ids import to_split
 from pfedgp_core.data.own.kinds import split_paths
@@ -69,6 +70,10 @@ class Outcome:
     changes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     written: bool = True
+
+    def noted(self, notes: Sequence[str]) -> "Outcome":
+        """The same with further sentences, before its own."""
+        return replace(self, notes=(*notes, *self.notes))
 
 
 @dataclass(frozen=True)
@@ -141,18 +146,18 @@ class Onboarding:
         ArtefactError, DataError
             As `create`; the site stays as it was.
         """
-        with changing(self.out):
-            return self._add(paths, model)
+        with changing(self.out) as change:
+            return self._add(paths, model).noted(change.notes)
 
     def _add(self, paths: Sequence[Path], model: TrainedModel | None) -> Outcome:
         former = SavedSite.load(self.out, self.allowed)
-        if model is not None and _same_posterior(model, former.model) and not _same(model, former.model):
+        if model is not None and same_posterior(model, former.model) and not same(model, former.model):
             raise ConfigError(
                 f"The site {self.out} has temperature {former.model.temperature:g}, and the model "
                 f"{model.temperature:g}: leave out --model to add data, or give --refresh with all the data to change "
                 "the temperature."
             )
-        if model is not None and not _same(model, former.model):
+        if model is not None and not same(model, former.model):
             raise ConfigError(
                 f"The site {self.out} stands on the model {former.model.sha256[:12]}, not on {model.sha256[:12]}: "
                 "leave out --model to add data, or give --refresh with all the data to change the model."
@@ -190,8 +195,8 @@ class Onboarding:
         ArtefactError, DataError
             As `create`; the site stays as it was.
         """
-        with changing(self.out):
-            return self._refresh(paths, model)
+        with changing(self.out) as change:
+            return self._refresh(paths, model).noted(change.notes)
 
     def _refresh(self, paths: Sequence[Path | Samples | Split], model: TrainedModel | None) -> Outcome:
         former = SavedSite.load(self.out, self.allowed)
@@ -199,7 +204,7 @@ class Onboarding:
         reading = self._as(former)
         split, columns, origins, _ = reading.samples_at(paths, model)
         changes = []
-        if not _same_posterior(model, former.model):
+        if not same_posterior(model, former.model):
             changes.append(f"The model changed ({former.model.sha256[:12]} to {model.sha256[:12]}).")
         if model.temperature != former.model.temperature:
             changes.append(f"The temperature changed ({former.model.temperature:g} to {model.temperature:g}).")
@@ -278,21 +283,3 @@ class Onboarding:
 
 def _names(origins: tuple[Origin, ...]) -> list[tuple[str, str]]:
     return sorted((origin.id, origin.group) for origin in origins)
-
-
-def _same(model: TrainedModel, other: TrainedModel) -> bool:
-    """Whether two models predict alike."""
-    alike = model.temperature == other.temperature and model.temperature_spread == other.temperature_spread
-    return alike and _same_posterior(model, other)
-
-
-def _same_posterior(model: TrainedModel, other: TrainedModel) -> bool:
-    """Whether two models are alike but for their temperature: the same vector, with the same meaning."""
-    return (
-        model.sha256 == other.sha256
-        and model.settings == other.settings
-        and model.class_names == other.class_names
-        and model.input_shape == other.input_shape
-        and np.array_equal(model.mean, other.mean)
-        and np.array_equal(model.std, other.std)
-    )

@@ -1,18 +1,29 @@
 """``pfedgp forget``: samples are removed from a site's classifier, which is then the one that never had them."""
 
 import argparse
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pfedgp.living.options import add_site_options, show
+from pfedgp.predicting.notes import print_notes
 from pfedgp.predicting.place import require_site
-from pfedgp_core.errors import ConfigError
+from pfedgp_core.errors import ConfigError, PFedGPError
 from pfedgp_core.words import counted, few
+
+if TYPE_CHECKING:
+    from pfedgp_core.site.forgetting import Forgotten
+    from pfedgp_core.site.saved import SavedSite
 
 __all__ = ["add_arguments", "main"]
 
 ELSEWHERE = (
     "The site's own data files and copies of its folder are not touched: delete the samples there too, or the next "
     "pfedgp onboard --refresh brings them back."
+)
+
+ENDED = (
+    "The samples are gone already: a command that was killed had taken them out of the site. The receipt is that of "
+    "this command."
 )
 
 
@@ -57,15 +68,40 @@ def main(args: argparse.Namespace) -> int:
     from pfedgp_core.site.site_lock import changing
 
     path = args.site.expanduser()
-    with changing(path):
-        remove_leftovers(path)
+    with changing(path, sweep=False) as change:
         site = SavedSite.load(path, tuple(args.allow_network))
-        done = forget(site, chosen_rows(site, args.ids, args.groups, args.repeated), args.by)
-        done.after.save(path, replace=True)
-        remove_leftovers(path)
+        done = _finished(site, path, args)
+        change.sweep()
+        print_notes(change.notes, "on the folder")
+        if done is None:
+            done = forget(site, chosen_rows(site, args.ids, args.groups, args.repeated), args.by)
+            done.after.save(path, replace=True)
+            remove_leftovers(path)
+        else:
+            print_notes([ENDED], "on the request")
     result = receipt(done, args.ids, args.groups, args.unseen)
     show(result, _text(result), args.json)
     return 0
+
+
+def _finished(site: "SavedSite", path: Path, args: argparse.Namespace) -> "Forgotten | None":
+    """What a killed command has forgotten, if that is what is asked for and the former site still lies there whole."""
+    from pfedgp_core.files.folder import former_folder
+    from pfedgp_core.files.whole import resolved
+    from pfedgp_core.site.forgetting import Forgotten, chosen_rows, forget
+    from pfedgp_core.site.saved import SavedSite
+
+    former = former_folder(resolved(path))
+    if not former.is_dir() or not site.history or site.history[-1].verb != "forget":
+        return None
+    try:
+        before = SavedSite.load(former, tuple(args.allow_network))
+        again = forget(before, chosen_rows(before, args.ids, args.groups, args.repeated))
+    except PFedGPError:
+        return None  # it was removed in part, or this asks for something else
+    if again.after.samples.sha256 != site.samples.sha256 or again.after.samples.origins != site.samples.origins:
+        return None
+    return Forgotten(before, site, again.equal_remaining, again.classes_lost)
 
 
 def _text(result: dict[str, Any]) -> str:

@@ -49,7 +49,8 @@ def main(args: argparse.Namespace) -> int:
     if args.history:
         _show_history(SavedSite.load(path, tuple(args.allow_network)), args.json)
         return 0
-    with changing(path):
+    with changing(path) as change:
+        print_notes(change.notes, "on the folder")
         site = SavedSite.load(path, tuple(args.allow_network))
         return _undo(site, path, args) if args.undo else _learn(site, path, args)
 

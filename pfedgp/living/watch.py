@@ -6,6 +6,7 @@ from typing import Any
 
 from pfedgp.living.options import add_site_options, show
 from pfedgp.living.reading import add_reading, unlabelled_samples
+from pfedgp.predicting.notes import print_notes
 from pfedgp.predicting.place import require_site
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.words import counted
@@ -53,7 +54,8 @@ def main(args: argparse.Namespace) -> int:
     place = resolved(path)
     file = place.with_name(f"{place.name}.watch.json") if args.watch_state is None else args.watch_state.expanduser()
     samples = unlabelled_samples(site, args.data, args)
-    with changing(path):
+    with changing(path) as change:
+        print_notes(change.notes, "on the folder")
         former = None if args.restart else WatchState.read(file)
         begins = former is None or former.data_sha256 != site.samples.sha256
         own = own_scores(site)

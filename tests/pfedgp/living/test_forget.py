@@ -5,12 +5,14 @@ import os
 from pathlib import Path
 from unittest import mock
 
+import numpy as np
 import pytest
 
 from pfedgp.cli import main
 from pfedgp_core.site.saved import SavedSite
 from pfedgp_core.site.site_files import TENSORS
 from tests.core.site.test_forgetting import named_site
+from tests.core.site.test_saved import CLASSES, data
 from tests.killed import die, finished
 
 
@@ -50,8 +52,9 @@ def test_where_there_is_no_site_nothing_is_made(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("moment", range(4))
-def test_a_kill_leaves_the_old_site_or_the_new_one(ward: Path, moment: int) -> None:
+def test_a_kill_leaves_the_old_site_or_the_new_one(ward: Path, moment: int, capsys: pytest.CaptureFixture[str]) -> None:
     """Before and after each of the two renames."""
+    before = SavedSite.load(ward)
     real, seen = os.rename, []
 
     def rename(source: Path, target: Path) -> None:
@@ -68,7 +71,44 @@ def test_a_kill_leaves_the_old_site_or_the_new_one(ward: Path, moment: int) -> N
     assert not finished(run)
     left = {origin.id for origin in SavedSite.load(ward).samples.origins}
     assert left == {f"a{i}" for i in range(30)} - ({"a4"} if moment == 3 else set())
-    again = main(["forget", "--site", str(ward), "--id", "a4"])
-    assert again == (2 if moment == 3 else 0)
+    capsys.readouterr()
+    assert main(["forget", "--site", str(ward), "--id", "a4", "--json"]) == 0
+    said = capsys.readouterr()
+    receipt = json.loads(said.out)
+    assert (receipt["forgotten"], receipt["remaining"]) == (1, 29)
+    assert receipt["data_sha256_before"] == before.samples.sha256
+    assert receipt["data_sha256_after"] == SavedSite.load(ward).samples.sha256
+    assert "Removed what a killed command had left" in said.err
+    assert ("gone already" in said.err) == (moment == 3)
     # Nothing of the old site lies beside the new one, whatever the kill has left there.
     assert sorted(path.name for path in ward.parent.iterdir()) == [".ward.lock", "ward"]
+
+
+def test_another_request_after_a_kill_is_done_as_it_says(ward: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And a former folder that is not whole only leaves a note."""
+    site = SavedSite.load(ward)
+    site.save(ward.with_name(".ward.former"))
+    assert main(["forget", "--site", str(ward), "--id", "a4"]) == 0
+    site.save(ward.with_name(".ward.former"))
+    assert main(["forget", "--site", str(ward), "--id", "a5"]) == 0
+    site.save(ward.with_name(".ward.former"))
+    (ward.with_name(".ward.former") / TENSORS).unlink()
+    capsys.readouterr()
+    assert main(["forget", "--site", str(ward), "--id", "a5"]) == 2
+    assert "gone from there too" in capsys.readouterr().err
+    assert {origin.id for origin in SavedSite.load(ward).samples.origins} == {f"a{i}" for i in range(30)} - {"a4", "a5"}
+    assert not ward.with_name(".ward.former").exists()
+
+
+@pytest.mark.parametrize("verb", ["learn", "watch", "onboard"])
+def test_every_verb_that_changes_a_site_sweeps(verb: str, ward: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in (".ward.former", ".ward.4711"):
+        SavedSite.load(ward).save(ward.with_name(name))
+    split = data(20, seed=7)
+    np.savez(ward.parent / "new.npz", x=split.inputs, y=np.array(CLASSES)[split.labels])
+    new = str(ward.parent / "new.npz")
+    argv = ["--out", str(ward), "--add", new] if verb == "onboard" else ["--site", str(ward), "--data", new]
+    assert main([verb, *argv]) == 0
+    said = capsys.readouterr()
+    assert "Removed what a killed command had left" in said.out + said.err
+    assert [path.name for path in ward.parent.iterdir() if path.name.startswith(".ward")] == [".ward.lock"]
