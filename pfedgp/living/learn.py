@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["add_arguments", "main"]
 
 REFUSED = 3  # exit code: the old classifier stays
+NO_GATE = (
+    "The site had one class, which it answers for every input, so nothing can make its answers worse: the labels were "
+    "not judged. Make sure of them."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -94,6 +98,7 @@ def _result(done: "Learned") -> dict[str, Any]:
         "accepted": done.accepted,
         "milliseconds_per_sample": done.milliseconds,
         "classes": list((done.after if done.accepted else done.before).class_names),
+        "judged": done.judged,
         "copies": done.copies,
         "contradictions": list(done.contradictions),
         "data_sha256": (done.after if done.accepted else done.before).samples.sha256,
@@ -101,7 +106,7 @@ def _result(done: "Learned") -> dict[str, Any]:
 
 
 def _notes(done: "Learned") -> list[str]:
-    notes = []
+    notes = [] if done.judged else [NO_GATE]
     if done.copies:
         notes.append(
             f"{counted(done.copies, 'sample')} with a copy at the site: the new samples were judged without copies "

@@ -5,10 +5,13 @@ from pathlib import Path
 
 from pfedgp.living.options import add_site_options, show
 from pfedgp.living.reading import add_reading, unlabelled_samples
+from pfedgp.predicting.notes import print_notes
 from pfedgp.predicting.place import require_site
 from pfedgp_core.errors import ConfigError
 
 __all__ = ["add_arguments", "main"]
+
+ONE_CLASS = "It has one class, so the entropy of every answer is 0: samples are chosen by the remaining variance alone."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,9 +38,12 @@ def main(args: argparse.Namespace) -> int:
     site = SavedSite.load(args.site, tuple(args.allow_network))
     pool = unlabelled_samples(site, args.pool, args)
     found = suggest(site, site.features(pool.inputs), args.count)
+    if found.by_variance:
+        print_notes([ONE_CLASS], "on the site")
     rows = zip(found.rows.tolist(), found.entropy.tolist(), found.variance.tolist(), strict=True)
     samples = [{"id": pool.ids[row], "entropy": entropy, "variance": left} for row, entropy, left in rows]
     result = {"format": "pfedgp-suggestion", "schema_version": 1, "site": site.name, "pool": len(pool)}
+    result["by"] = "variance" if found.by_variance else "entropy and variance"
     lines = [f"{one['id']}\t{one['entropy']:.3f}\t{one['variance']:.3f}" for one in samples]
     head = "id\tentropy in nats\tremaining variance, share of the prior's"
     show(result | {"samples": samples}, "\n".join([head, *lines]), args.json)

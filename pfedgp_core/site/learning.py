@@ -48,6 +48,11 @@ class Learned:
     copies: int
     contradictions: tuple[str, ...]
 
+    @property
+    def judged(self) -> bool:
+        """Whether there was a gate: a site of one class answers it with probability 1, whatever is added."""
+        return len(self.before.class_names) > 1
+
 
 def learn(site: SavedSite, added: SiteSamples, by: str = "") -> Learned:
     """The site with further samples, and whether to keep it.

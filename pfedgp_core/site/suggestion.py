@@ -8,7 +8,7 @@ samples and the candidates that were chosen before:
 
 The choice is greedy. A label tells of a latent value what an observation with variance 4 tells at most: that is the
 inverse mean of the Polya-Gamma variable at 0. So a chosen sample takes variance from those like it, and from none else,
-and its label is not needed for that.
+and its label is not needed for that. A site of one class is sure of every answer, so there the variance alone decides.
 """
 
 from dataclasses import dataclass
@@ -39,11 +39,14 @@ class Suggestion:
     variance : numpy.ndarray, float64 [n]
         What the kernel leaves of each, given the site's samples and those chosen before, as a share of its prior
         variance.
+    by_variance : bool
+        Whether the variance alone decided, because the site has one class and so no entropy.
     """
 
     rows: np.ndarray
     entropy: np.ndarray
     variance: np.ndarray
+    by_variance: bool
 
 
 def suggest(site: SavedSite, features: Tensor, count: int) -> Suggestion:
@@ -66,8 +69,10 @@ def suggest(site: SavedSite, features: Tensor, count: int) -> Suggestion:
         raise DataError(f"{count} samples to label are none: give a count from 1.")
     entropy = site.predict_features(features).entropy
     known = torch.from_numpy(site.samples.features[:MOST])
-    rows, variance = greedy_batch(site.classifier.kernel, known, features, entropy, count)
-    return Suggestion(rows, entropy[rows], variance)
+    single = len(site.class_names) == 1
+    weights = np.ones_like(entropy) if single else entropy
+    rows, variance = greedy_batch(site.classifier.kernel, known, features, weights, count)
+    return Suggestion(rows, entropy[rows], variance, single)
 
 
 def greedy_batch(

@@ -58,3 +58,14 @@ def test_no_samples_are_no_request() -> None:
     site = site_of()
     with pytest.raises(DataError, match="count from 1"):
         suggest(site, site.model.features(data(4).inputs), 0)
+
+
+def test_a_site_of_one_class_goes_by_the_variance() -> None:
+    site = site_of(held=(1,))
+    features = site.model.features(data(40, (0, 1, 2, 3), seed=5).inputs)
+    found, known = suggest(site, features, 5), torch.from_numpy(site.samples.features)
+    expected, shares = greedy_batch(site.classifier.kernel, known, features, np.ones(40), 5)
+    assert found.rows.tolist() == expected.tolist() != [0, 1, 2, 3, 4]
+    np.testing.assert_array_equal(found.variance, shares)
+    assert found.by_variance
+    assert not suggest(site_of(), features, 5).by_variance
