@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pfedgp.layout_options import layout_from
-from pfedgp.living.options import add_site_options, show
+from pfedgp.living.options import LONGEST, add_site_options, show
 from pfedgp.living.reading import add_reading
 from pfedgp.options import add_column_key, column_key
 from pfedgp.predicting.notes import print_notes
 from pfedgp.predicting.place import require_site
+from pfedgp_core.checks import printable
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.words import counted, few
 
@@ -137,6 +138,6 @@ def _text(result: dict[str, Any]) -> str:
 
 def _show_history(site: "SavedSite", as_json: bool) -> None:
     events = [event.to_dict() for event in site.history]
-    lines = [f"{e.when}\t{e.by}\t{e.verb}\t{e.samples}\t{e.total}" for e in site.history]
+    lines = [f"{e.when}\t{printable(e.by, LONGEST)}\t{e.verb}\t{e.samples}\t{e.total}" for e in site.history]
     result = {"format": "pfedgp-history", "schema_version": 1, "site": site.name, "events": events}
     show(result, "\n".join(["when\tby\twhat\tsamples\tsamples after it", *lines]), as_json)

@@ -7,8 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp.options import add_allow_network
+from pfedgp_core.errors import ConfigError
+from pfedgp_core.names import NAME_LIMIT, escaped, name_fault
+from pfedgp_core.words import cut
 
-__all__ = ["add_site_options", "show"]
+__all__ = ["LONGEST", "add_site_options", "show"]
+
+LONGEST = 1_000  # characters of a name in a column of text; JSON has all of it
 
 
 def add_site_options(parser: argparse.ArgumentParser, changes: bool) -> None:
@@ -16,10 +21,27 @@ def add_site_options(parser: argparse.ArgumentParser, changes: bool) -> None:
     parser.add_argument("--site", type=Path, metavar="SITE", required=True, help="folder that pfedgp onboard wrote")
     if changes:
         parser.add_argument(
-            "--by", metavar="NAME", default="", help="who does it, for the site's history (default: this user)"
+            "--by",
+            metavar="NAME",
+            type=_name,
+            default="",
+            help="who does it, for the site's history (default: this user)",
         )
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
     add_allow_network(parser)
+
+
+def _name(text: str) -> str:
+    """A name that stays in one field of one line of a site's history.
+
+    Raises
+    ------
+    ConfigError
+        It has other characters, or is too long.
+    """
+    if text and (fault := name_fault(text, NAME_LIMIT)):
+        raise ConfigError(f"--by {cut(escaped(text), 80)!r} {fault}: give the name of who does it.")
+    return text
 
 
 def show(result: Mapping[str, Any], text: str, as_json: bool) -> None:

@@ -3,10 +3,11 @@
 import argparse
 from pathlib import Path
 
-from pfedgp.living.options import add_site_options, show
+from pfedgp.living.options import LONGEST, add_site_options, show
 from pfedgp.living.reading import add_reading, unlabelled_samples
 from pfedgp.predicting.notes import print_notes
 from pfedgp.predicting.place import require_site
+from pfedgp_core.checks import printable
 from pfedgp_core.errors import ConfigError
 
 __all__ = ["add_arguments", "main"]
@@ -44,7 +45,7 @@ def main(args: argparse.Namespace) -> int:
     samples = [{"id": pool.ids[row], "entropy": entropy, "variance": left} for row, entropy, left in rows]
     result = {"format": "pfedgp-suggestion", "schema_version": 1, "site": site.name, "pool": len(pool)}
     result["by"] = "variance" if found.by_variance else "entropy and variance"
-    lines = [f"{one['id']}\t{one['entropy']:.3f}\t{one['variance']:.3f}" for one in samples]
+    lines = [f"{printable(one['id'], LONGEST)}\t{one['entropy']:.3f}\t{one['variance']:.3f}" for one in samples]
     head = "id\tentropy in nats\tremaining variance, share of the prior's"
     show(result | {"samples": samples}, "\n".join([head, *lines]), args.json)
     return 0

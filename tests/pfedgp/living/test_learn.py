@@ -9,6 +9,7 @@ import pytest
 
 from pfedgp.cli import main
 from pfedgp_core.data.samples import Split
+from pfedgp_core.site.forgetting import chosen_rows, forget
 from pfedgp_core.site.saved import SavedSite
 from pfedgp_core.site.site_files import TENSORS
 from tests.core.site.test_forgetting import named_site
@@ -78,3 +79,25 @@ def test_copies_and_contradictions_are_named(ward: Path, capsys: pytest.CaptureF
     assert json.loads(found.out)["contradictions"] == ["3"]
     assert "2 samples with a copy at the site" in found.err
     assert "Make sure of the labels of 3." in found.err
+
+
+@pytest.mark.parametrize("name", ["a\tb", "a\nb", "a\x1b[2J", "a\u202eb", " ", "a" * 101])
+@pytest.mark.parametrize("verb", [["learn", "--undo"], ["forget", "--id", "a4"]])
+def test_a_name_that_would_spoil_the_history_is_refused(
+    verb: list[str], name: str, ward: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*verb, "--site", str(ward), "--by", name]) == 2
+    said = capsys.readouterr().err
+    assert "--by '" in said
+    assert said.count("\n") == 1
+    assert "\t" not in said
+    assert len(SavedSite.load(ward).samples) == 60
+
+
+def test_the_history_has_five_columns_whoever_did_it(ward: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    site = SavedSite.load(ward)
+    forget(site, chosen_rows(site, ["a4"], []), "a\tb\nc").after.save(ward, replace=True)
+    assert main(["learn", "--site", str(ward), "--history"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.count("\t") for line in lines] == [4, 4]
+    assert "\ta\\tb\\nc\t" in lines[1]

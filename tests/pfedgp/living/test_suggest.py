@@ -35,3 +35,13 @@ def test_no_samples_are_refused(here: Path, capsys: pytest.CaptureFixture[str]) 
     argv = ["suggest", "--site", str(here / "ward"), "--pool", str(here / "pool.npz"), "--count", "0"]
     assert main(argv) == 2
     assert "--count 0" in capsys.readouterr().err
+
+
+def test_an_id_stays_in_its_column(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [[f"scan\t{i}", *(f"{value:.4f}" for value in row)] for i, row in enumerate(data(4, seed=3).inputs)]
+    (here / "pool.csv").write_text("\n".join(",".join(row) for row in [["id", *"abcde"], *rows]) + "\n")
+    argv = ["suggest", "--site", str(here / "ward"), "--pool", str(here / "pool.csv"), "--id-column", "id"]
+    assert main(argv) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.count("\t") for line in lines] == [2] * 5
+    assert lines[1].startswith("scan\\t")
