@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp.living.options import show
+from pfedgp.living.reading import copies_notes
+from pfedgp.predicting.notes import print_notes
 from pfedgp.predicting.place import require_site
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.files.csv_text import csv_lines
@@ -40,6 +42,7 @@ def check_labels(args: argparse.Namespace) -> int:
     require_site(path)
     site = SavedSite.load(path)
     found, names = suspects(site), site.model.class_names
+    print_notes(copies_notes(site, "a wrong label that its copy has too is not found"), "on the site")
     listed = min(args.most, found.contradicted)
     samples = [
         {

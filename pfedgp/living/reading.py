@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pfedgp_core.data.own.samples import Samples
     from pfedgp_core.site.saved import SavedSite
 
-__all__ = ["add_reading", "unlabelled_samples"]
+__all__ = ["add_reading", "copies_notes", "unlabelled_samples"]
 
 
 def add_reading(parser: argparse.ArgumentParser, groups: bool = False) -> None:
@@ -24,6 +24,19 @@ def add_reading(parser: argparse.ArgumentParser, groups: bool = False) -> None:
     )
     add_layout(parser, groups)
     add_table_options(parser)
+
+
+def copies_notes(site: "SavedSite", so: str) -> list[str]:
+    """Say what copies among a site's samples do where each is predicted from all others; empty without copies.
+
+    Parameters
+    ----------
+    site : SavedSite
+    so : str
+        What follows, as the end of a sentence.
+    """
+    n = site.samples.repeated()
+    return [f"{counted(n, 'sample')} of the site repeat another one and are predicted from it: {so}."] if n else []
 
 
 def unlabelled_samples(site: "SavedSite", path: Path, args: argparse.Namespace) -> "Samples":

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp.living.options import add_site_options, show
-from pfedgp.living.reading import add_reading, unlabelled_samples
+from pfedgp.living.reading import add_reading, copies_notes, unlabelled_samples
 from pfedgp.predicting.notes import print_notes
 from pfedgp.predicting.place import require_site
 from pfedgp_core.errors import ConfigError
@@ -54,6 +54,7 @@ def main(args: argparse.Namespace) -> int:
     place = resolved(path)
     file = place.with_name(f"{place.name}.watch.json") if args.watch_state is None else args.watch_state.expanduser()
     samples = unlabelled_samples(site, args.data, args)
+    print_notes(copies_notes(site, "their entropy is too small, so alarms can come too early"), "on the site")
     with changing(path) as change:
         print_notes(change.notes, "on the folder")
         former = None if args.restart else WatchState.read(file)

@@ -44,3 +44,16 @@ def test_either_data_or_a_site(options: list[str], capsys: pytest.CaptureFixture
 def test_json_belongs_to_a_site(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check-data", "data.npz", "--json"]) == 2
     assert "--json belongs to --site" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["check-data", "watch"])
+def test_copies_in_the_site_are_told(verb: str, ward: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.savez(tmp_path / "new.npz", x=data(4, seed=3).inputs)
+    argv = [verb, "--site", str(ward), *(["--data", str(tmp_path / "new.npz")] if verb == "watch" else [])]
+    assert main(argv) == 0
+    assert "repeat another one" not in capsys.readouterr().err
+    site = SavedSite.load(ward)
+    copied = site.samples.union(site.samples.take(np.arange(7)))
+    SavedSite.fit("ward", site.model, copied).save(ward, replace=True)
+    assert main(argv) == 0
+    assert "Note, on the site: 7 samples of the site repeat another one" in capsys.readouterr().err
