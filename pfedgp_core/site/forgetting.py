@@ -146,14 +146,19 @@ def _shared_network(site: SavedSite, n: int, unseen: bool) -> tuple[str, str]:
     if site.took_part:
         return "trained", (
             f"The shared network {model} was trained with data of the site {site.name} and still carries what it "
-            f"learned from {'it' if n == 1 else 'them'}: only a training without {counted(n, 'sample')} changes that."
+            f"learned from {'it' if n == 1 else 'them'}: only a training without {_these(n)} changes that."
         )
     if unseen:
         return "nothing", (
-            f"The shared network {model} carries nothing of {counted(n, 'sample')}: by your word no data of this site "
+            f"The shared network {model} carries nothing of {_these(n)}: by your word no data of this site "
             "trained or selected it."
         )
     return "unknown", (
         f"No client of the name {site.name} trained the shared network {model}: it carries nothing of "
-        f"{counted(n, 'sample')}, unless the site took part under another name."
+        f"{_these(n)}, unless the site took part under another name."
     )
+
+
+def _these(n: int) -> str:
+    """The forgotten samples in a sentence: ``this sample``, ``these 2 samples``."""
+    return "this sample" if n == 1 else f"these {n} samples"

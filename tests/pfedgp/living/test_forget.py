@@ -33,7 +33,7 @@ def test_the_text_is_for_a_person(ward: Path, capsys: pytest.CaptureFixture[str]
     assert main(["forget", "--site", str(ward), "--id", "a4", "--unseen"]) == 0
     out = capsys.readouterr().out
     assert "1 sample, 29 remain" in out
-    assert "carries nothing" in out
+    assert "carries nothing of this sample: by your word" in out
 
 
 @pytest.mark.parametrize("options", [[], ["--id", "nobody"]])
