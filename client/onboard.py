@@ -144,13 +144,13 @@ class Onboarding:
         former = SavedSite.load(self.out, self.allowed)
         if model is not None and _same_posterior(model, former.model) and not _same(model, former.model):
             raise ConfigError(
-                f"The site {self.out} has temperature {former.model.temperature:g}, and the model "
+                f"The site at {self.out} has temperature {former.model.temperature:g}, and the model "
                 f"{model.temperature:g}: leave out --model to add data, or give --refresh with all the data to change "
                 "the temperature."
             )
         if model is not None and not _same(model, former.model):
             raise ConfigError(
-                f"The site {self.out} stands on the model {former.model.sha256[:12]}, not on {model.sha256[:12]}: "
+                f"The site at {self.out} stands on the model {former.model.sha256[:12]}, not on {model.sha256[:12]}: "
                 "leave out --model to add data, or give --refresh with all the data to change the model."
             )
         reading = self._as(former)
@@ -201,11 +201,11 @@ class Onboarding:
             was, now = former.model.temperature_spread, model.temperature_spread
             changes.append(f"The spread of temperatures changed ({was:.3g} to {now:.3g}).")
         if digest_of(sample_digests(split, model.class_names)) != former.samples.sha256:
-            changes.append(f"The data changed ({len(former.samples)} samples to {len(split)}).")
+            changes.append(f"The data changed ({counted(len(former.samples), 'sample')} to {len(split)}).")
         elif set(origins) != {UNKNOWN} and _names(origins) != _names(former.samples.origins):
             changes.append("The ids of the samples changed.")
         if self._name(former) != former.name:
-            changes.append(f"The name changed ({former.name} to {self.name}).")
+            changes.append(f"The name changed ({former.name!r} to {self.name!r}).")
         if not changes:
             return Outcome(former, ("Neither the model nor the data changed.",), written=False)
         samples = SiteSamples.compute(split, model, origins)

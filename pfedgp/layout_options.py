@@ -74,6 +74,6 @@ def site_layout(args: argparse.Namespace, site: "SavedSite") -> "Layout":
     """The layout for new samples of a site: what the options do not say is as for the site's own."""
     from pfedgp_core.data.own.wanted_columns import WantedColumns
 
-    columns = WantedColumns(site.columns, whose=f"the site {site.name}")
+    columns = WantedColumns(site.columns, whose=f"the site {site.name!r}")
     found = layout_from(args, columns, site.model.value_range)
     return replace(found, choice=site_choice(args, site.choice), rules=site.model.settings.column_rules)

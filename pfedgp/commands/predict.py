@@ -214,8 +214,8 @@ def _explainer(site: "SavedSite", args: argparse.Namespace) -> "Explainer":
 
     if not any(origin.id for origin in site.samples.origins):
         raise ConfigError(
-            f"The site {site.name} was made by a former version and knows no ids, which --explain names: make it again "
-            "from its data with pfedgp onboard --refresh."
+            f"The site {site.name!r} was made by a former version and knows no ids, which --explain names: make it "
+            "again from its data with pfedgp onboard --refresh."
         )
     return Explainer(site, args.explain, args.temperature, args.weights)
 
@@ -264,7 +264,7 @@ def _summarise(
 ) -> None:
     """On the standard error, so that the standard output holds nothing but CSV."""
     own = "" if temperature == site.model.temperature else f" (the model's is {site.model.temperature:g})"
-    parts = [f"{tally.samples} predictions of site {site.name} at temperature {temperature:g}{own}"]
+    parts = [f"{counted(tally.samples, 'prediction')} of site {site.name!r} at temperature {temperature:g}{own}"]
     if args.prior is not None:
         parts.append(f"corrected to the prior {args.prior}")
     if rules.threshold is not None or args.min_typical is not None:
@@ -284,6 +284,6 @@ def _require_model(site: "SavedSite", path: Path, model: Path) -> None:
     expected = read_model(model)[0].sha256
     if site.model.sha256 != expected:
         raise ConfigError(
-            f"The site {path} stands on the model {site.model.sha256[:12]}, and {model} is {expected[:12]}: run pfedgp "
-            "onboard --refresh with this model, or leave out --model."
+            f"The site at {path} stands on the model {site.model.sha256[:12]}, and {model} is {expected[:12]}: run "
+            "pfedgp onboard --refresh with this model, or leave out --model."
         )

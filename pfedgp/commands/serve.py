@@ -62,7 +62,7 @@ def main(args: argparse.Namespace) -> int:
         if args.insecure and not is_loopback(args.host):
             print("Warning: token, samples and predictions travel unencrypted (--insecure).", file=sys.stderr)
         print(
-            f"Site {work.site.name} answers at {scheme}://{join(args.host, port)}/predict, described at /docs; token "
+            f"Site {work.site.name!r} answers at {scheme}://{join(args.host, port)}/predict, described at /docs; token "
             f"in {token_file}",
             flush=True,
         )

@@ -19,7 +19,7 @@ from pfedgp_core.files.lock import is_locked
 from pfedgp_core.files.whole import resolved
 from pfedgp_core.wire.notice import WORDS_LIMIT
 from pfedgp_core.wire.versions import software_versions
-from pfedgp_core.words import size
+from pfedgp_core.words import counted, size
 
 if TYPE_CHECKING:
     from pfedgp_core.data.tables.choice import TableChoice
@@ -150,7 +150,9 @@ def check_data_at(path: Path, label_column: str, choice: "TableChoice | None" = 
     layout = replace(AS_TOLD, choice=choice or AS_NAMED, rules=None)
     report = check_data(path, label_column=label_column, layout=layout)
     parts = [
-        f"{part.split or part.kind}: {part.usable} samples of {len(part.counts)} classes" for part in report.splits
+        f"{part.split or part.kind}: {counted(part.usable, 'sample')} of "
+        f"{len(part.counts)} {'class' if len(part.counts) == 1 else 'classes'}"
+        for part in report.splits
     ]
     problem = None
     if not report.trainable:

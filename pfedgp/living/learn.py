@@ -98,11 +98,11 @@ def _text(result: dict[str, Any]) -> str:
     what = f"{counted(result['samples'], 'sample')} (leave-one-out NLL of the former ones {change})"
     if not result["accepted"]:
         return (
-            f"Not learned at the site {result['site']}: {what}. The old classifier stays. Look for wrong labels and "
+            f"Not learned at the site {result['site']!r}: {what}. The old classifier stays. Look for wrong labels and "
             "for another kind of samples; pfedgp onboard --add adds them all the same."
         )
     return (
-        f"Learned at the site {result['site']}: {what}, {result['milliseconds_per_sample']:.1f} ms a sample, "
+        f"Learned at the site {result['site']!r}: {what}, {result['milliseconds_per_sample']:.1f} ms a sample, "
         f"{result['total']} now. Take them back with: pfedgp learn --undo"
     )
 

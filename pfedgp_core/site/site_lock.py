@@ -26,6 +26,7 @@ def changing(path: Path) -> FileLock:
         raise ArtefactError(f"There is no site at {path}: make one with pfedgp onboard.")
 
     def refused(other: str) -> PFedGPError:
-        return ArtefactError(f"{other[0].upper()}{other[1:]} is changing the site {path}: try again when it is done.")
+        who = other[0].upper() + other[1:]
+        return ArtefactError(f"{who} is changing the site at {path}: try again when it is done.")
 
     return FileLock(path.with_name(f".{path.name}.lock"), refused)

@@ -45,8 +45,8 @@ class WantedColumns:
             return tuple(range(len(columns)))
         if is_hashed(self.names) and not self.key:
             raise DataError(
-                f"{self.whose.capitalize()} knows its columns by hashes, and without their key {what} cannot be "
-                "compared: give the file that all sites share with --column-key."
+                f"{self.whose[0].upper()}{self.whose[1:]} knows its columns by hashes, and without their key {what} "
+                "cannot be compared: give the file that all sites share with --column-key."
             )
         names = plain_columns(self.names)
         if is_hashed(self.names):

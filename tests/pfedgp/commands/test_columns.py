@@ -79,6 +79,14 @@ def test_other_names_are_refused_with_those_of_both_sides(here: Path, capsys: py
     assert main(["check-data", "b.csv", "--model", "run/best"]) == 0
 
 
+def test_a_site_named_site_is_quoted_in_sentences(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["onboard", "--model", "run/best", "--data", "a.csv", "--out", "site"]) == 0
+    assert "\nSite 'site': " in "\n" + capsys.readouterr().out
+    ordered_table(Path("c.csv"), 1, names={"crp": "CRP"})
+    assert main(["predict", "--site", "site", "--data", "c.csv", "--out", "p.csv"]) == 2
+    assert "other columns than the site 'site': it lacks" in capsys.readouterr().err
+
+
 def test_another_unit_is_noted_with_its_column(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, factor in (("large", 1000.0), ("small", 0.001)):
         ordered_table(Path(f"{name}.csv"), 1, OTHER, scale={"crp": factor})
