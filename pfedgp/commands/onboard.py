@@ -1,6 +1,7 @@
 """``pfedgp onboard``: a site's own data and a trained model become a personal classifier, without training."""
 
 import argparse
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -117,4 +118,5 @@ def _show(outcome: "Outcome", out: Path, chosen: bool, seconds: float) -> None:
         f"Site {site.name!r}: {counted(len(site.samples), 'sample')} ({counts}), model {site.model.sha256[:12]}, "
         f"temperature {temperature}, {seconds:.1f} s"
     )
-    print(f"Saved in {out}. Predict with: pfedgp predict --site {out} --data PATH --out predictions.csv")
+    at = shlex.quote(str(out))
+    print(f"Saved in {out}. Predict with: pfedgp predict --site {at} --data PATH --out predictions.csv")

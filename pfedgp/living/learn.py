@@ -1,6 +1,7 @@
 """``pfedgp learn``: a site learns from further samples, unless its answers on the former ones become worse."""
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +65,7 @@ def _learn(site: "SavedSite", path: Path, args: argparse.Namespace) -> int:
     if done.accepted:
         done.after.save(path, replace=True)
     result = _result(done)
-    show(result, _text(result), args.json)
+    show(result, _text(result, args.site), args.json)
     return 0 if done.accepted else REFUSED
 
 
@@ -93,7 +94,7 @@ def _result(done: "Learned") -> dict[str, Any]:
     } | event.to_dict()
 
 
-def _text(result: dict[str, Any]) -> str:
+def _text(result: dict[str, Any], site: Path) -> str:
     change = f"{result['nll_before']:.4f} to {result['nll_after']:.4f}"
     what = f"{counted(result['samples'], 'sample')} (leave-one-out NLL of the former ones {change})"
     if not result["accepted"]:
@@ -103,7 +104,7 @@ def _text(result: dict[str, Any]) -> str:
         )
     return (
         f"Learned at the site {result['site']!r}: {what}, {result['milliseconds_per_sample']:.1f} ms a sample, "
-        f"{result['total']} now. Take them back with: pfedgp learn --undo"
+        f"{result['total']} now. Take them back with: {shlex.join(['pfedgp', 'learn', '--site', str(site), '--undo'])}"
     )
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pfedgp_core.data.own.array_file import load_npz
 from pfedgp_core.data.own.array_parts import PART_NAMES, array_parts, part_in_archive
+from pfedgp_core.data.own.check_command import check_command
 from pfedgp_core.data.own.image_folder import load_image_folder
 from pfedgp_core.data.own.image_listing import has_images, is_leaving
 from pfedgp_core.data.own.parquet_table import load_parquet
@@ -28,10 +29,8 @@ _READERS: dict[str, _Reader] = {
 }
 
 
-def require_usable(
-    path: Path, samples: Samples | None, findings: Findings, input_shape: tuple[int, ...] | None, where: str = ""
-) -> Samples:
-    """Samples without a problem, of the model's shape.
+def require_usable(path: Path, samples: Samples | None, findings: Findings, wanted: Wanted, where: str = "") -> Samples:
+    """Samples without a problem, of the wanted shape.
 
     Parameters
     ----------
@@ -39,7 +38,8 @@ def require_usable(
         Of the data.
     samples : Samples or None
     findings : Findings
-    input_shape : tuple of int, optional
+    wanted : Wanted
+        How they were read.
     where : str
         The part of the data, in words that begin with a blank.
 
@@ -48,6 +48,7 @@ def require_usable(
     DataError
         The first problem.
     """
+    input_shape, command = wanted.input_shape, check_command(path, wanted.label_column, wanted.layout)
     if samples is not None and input_shape is not None and samples.inputs.shape[1:] != input_shape:
         findings.problem(
             f"The samples have shape {shape_text(samples.inputs.shape[1:])}, and the model takes inputs of shape "
@@ -55,10 +56,10 @@ def require_usable(
         )
     if findings.problems:
         more = len(findings.problems) - 1
-        also = f" ({more} more found by: pfedgp check-data {path})" if more else ""
+        also = f" ({more} more found by: {command})" if more else ""
         raise DataError(f"{path}{where}: {findings.problems[0]}{also}")
     if samples is None:
-        raise DataError(f"{path} holds no usable sample: see pfedgp check-data {path}.")
+        raise DataError(f"{path} holds no usable sample: see {command}")
     return samples
 
 

@@ -1,6 +1,8 @@
 """``pfedgp simulate --dataset PATH``: a user's own images, arrays and volumes, with sites and patients."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -157,3 +159,18 @@ def test_a_site_has_to_be_a_name(tmp_path: Path) -> None:
     owner = np.array(["a\nb", "c"])[np.arange(len(ROWS)) % 2]
     with pytest.raises(DataError, match="cannot be the name of a client"):
         own_data(OwnData(str(archive(tmp_path / "a.npz", ward=owner)), partition_by="ward"))
+
+
+def test_the_command_that_finds_more_problems_has_the_options_that_the_data_need(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = ["age,crp,no,who,outcome", "x,1,1,a,ill", "1,y,2,b,well", "2,3,3,c,", "4,z,4,d,ill"]
+    table = tmp_path / "my train.csv"
+    table.write_text("\n".join(rows) + "\n")
+    options = ["--label-column", "outcome", "--group-column", "who"]
+    assert main(["simulate", "--dataset", str(table), *options, "--out", str(tmp_path / "run")]) == 2
+    more, command = re.search(r"\((\d+) more found by: (.+)\)", capsys.readouterr().err).groups()  # type: ignore[union-attr]
+    assert main(shlex.split(command)[1:]) == 2
+    found = capsys.readouterr().out
+    assert "fill the column 'outcome'" in found
+    assert sum(line.lstrip().startswith("problem:") for line in found.splitlines()) == int(more) + 1
