@@ -15,7 +15,17 @@ from pfedgp_core.errors import DataError
 from pfedgp_core.files.regular import reachable
 from pfedgp_core.words import shape_text
 
-__all__ = ["PARQUET", "is_folder", "is_unknown", "nothing_at", "part_of", "read_path", "require_usable", "split_paths"]
+__all__ = [
+    "PARQUET",
+    "SUFFIXES",
+    "is_folder",
+    "is_unknown",
+    "nothing_at",
+    "part_of",
+    "read_path",
+    "require_usable",
+    "split_paths",
+]
 
 PARQUET = (".parquet", ".pq")
 SPLITS = ("train", "validation", "test")
@@ -27,6 +37,7 @@ _READERS: dict[str, _Reader] = {
     ".parquet": load_parquet,
     ".pq": load_parquet,
 }
+SUFFIXES = tuple(_READERS)  # of files that are data
 
 
 def require_usable(path: Path, samples: Samples | None, findings: Findings, wanted: Wanted, where: str = "") -> Samples:

@@ -143,6 +143,9 @@ def test_images_that_are_no_bytes_have_no_noise(tmp_path: Path, capsys: pytest.C
     ("options", "said"),
     [
         (["--dataset", "./nothing/here"], "nothing at --dataset"),
+        (["--dataset", "train.csv", "--label-column", "outcome"], "There is nothing at --dataset train.csv"),
+        (["--dataset", "Scans.NPZ"], "There is nothing at --dataset Scans.NPZ"),
+        (["--dataset", "data.toml"], "There is nothing at --dataset data.toml"),
         (["--dataset", "digts"], "did you mean 'digits'"),
         (["--dataset", "DATA", "--data-root", "x"], "a path of its own"),
         (["--dataset", "own-data"], "needs the path of the data"),
