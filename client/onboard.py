@@ -21,7 +21,7 @@ from pfedgp_core.errors import ArtefactError, ConfigError, DataError
 from pfedgp_core.site.history import Event, next_batch
 from pfedgp_core.site.origins import UNKNOWN, Origin, origins_of
 from pfedgp_core.site.samples import SiteSamples, digest_of, sample_digests
-from pfedgp_core.site.saved import SavedSite, is_site
+from pfedgp_core.site.saved import LABEL, SavedSite, is_site
 from pfedgp_core.site.site_lock import changing
 from pfedgp_core.site.trained_model import TrainedModel
 from pfedgp_core.words import counted
@@ -80,7 +80,7 @@ class Onboarding:
     resize : bool
         Resize images of another size than the model's.
     label_column : str
-        Column of a table that holds the class.
+        Column of a table that holds the class; empty: that of the site that is there, or ``label``.
     allowed : tuple of str
         Import paths that the operator lets a site's model name as its network.
     column_key : bytes
@@ -92,7 +92,7 @@ class Onboarding:
     out: Path
     name: str | None = None
     resize: bool = False
-    label_column: str = "label"
+    label_column: str = ""
     allowed: tuple[str, ...] = ()
     column_key: bytes = field(default=b"", repr=False)
     layout: Layout = AS_TOLD
@@ -117,7 +117,8 @@ class Onboarding:
             raise ArtefactError(f"{self.out} is in use by something else: give --out a folder that does not exist yet.")
         split, columns, origins = self.samples_at(paths, model)
         samples = SiteSamples.compute(split, model, origins)
-        site = SavedSite.fit(self._name(), model, samples, columns, self.layout.kept_choice)
+        choice, label = self.layout.kept_choice, self.label_column or LABEL
+        site = SavedSite.fit(self._name(), model, samples, columns, choice, label_column=label)
         site.save(self.out)
         return Outcome(site, notes=site_notes(site, split))
 
@@ -159,7 +160,8 @@ class Onboarding:
         added = SiteSamples.compute(split, former.model, origins).arrived_with(batch)
         samples = former.samples.union(added)
         history = (*former.history, Event.now("add", "", len(added), len(samples), batch=batch))
-        site = SavedSite.fit(self._name(former), former.model, samples, columns, reading.layout.kept_choice, history)
+        choice, label = reading.layout.kept_choice, former.label_column
+        site = SavedSite.fit(self._name(former), former.model, samples, columns, choice, history, label)
         site.save(self.out, replace=True)
         said = f"Added {counted(len(added), 'sample')} to {len(former.samples)}."
         return Outcome(site, (said,), site_notes(site, split))
@@ -206,19 +208,22 @@ class Onboarding:
             changes.append("The ids of the samples changed.")
         if self._name(former) != former.name:
             changes.append(f"The name changed ({former.name!r} to {self.name!r}).")
+        if reading.label_column != former.label_column:
+            changes.append(f"The column of classes changed ({former.label_column!r} to {reading.label_column!r}).")
         if not changes:
             return Outcome(former, ("Neither the model nor the data changed.",), written=False)
         samples = SiteSamples.compute(split, model, origins)
         choice = reading.layout.kept_choice
-        site = SavedSite.fit(self._name(former), model, samples, columns, choice, former.history)
+        label = reading.label_column
+        site = SavedSite.fit(self._name(former), model, samples, columns, choice, former.history, label)
         site.save(self.out, replace=True)
         return Outcome(site, tuple(changes), site_notes(site, split))
 
     def _as(self, former: SavedSite) -> "Onboarding":
         """The same, which reads tables as those of the former site where nothing else is said."""
-        if self.layout.choice != AS_NAMED:
-            return self
-        return replace(self, layout=replace(self.layout, choice=former.choice))
+        choice = former.choice if self.layout.choice == AS_NAMED else self.layout.choice
+        label = self.label_column or former.label_column
+        return replace(self, layout=replace(self.layout, choice=choice), label_column=label)
 
     def _name(self, former: SavedSite | None = None) -> str:
         return self.name or (former.name if former else self.out.absolute().name)
@@ -260,7 +265,7 @@ class Onboarding:
             path,
             input_shape=model.input_shape,
             resize=self.resize,
-            label_column=self.label_column,
+            label_column=self.label_column or LABEL,
             layout=replace(
                 self.layout, columns=columns, model_range=model.value_range, rules=model.settings.column_rules
             ),

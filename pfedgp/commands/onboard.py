@@ -51,7 +51,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--resize", action="store_true", help="resize images to the size that the model takes")
     parser.add_argument(
-        "--label-column", default="label", metavar="NAME", help="column of a table with the class (default: label)"
+        "--label-column",
+        default="",
+        metavar="NAME",
+        help="column of a table with the class, which the site remembers (default: that of the site, or label)",
     )
     add_layout(parser)
     add_table_options(parser)

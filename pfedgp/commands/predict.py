@@ -33,7 +33,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from pfedgp.layout_options import add_layout, site_layout
+from pfedgp.layout_options import add_layout, add_site_label, site_label, site_layout
 from pfedgp.options import add_allow_network
 from pfedgp.predicting.notes import print_notes
 from pfedgp.predicting.place import require_site
@@ -108,9 +108,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--model", type=Path, metavar="FOLDER", help="refuse a site that stands on another model")
     parser.add_argument("--resize", action="store_true", help="resize images to the size that the model takes")
-    parser.add_argument(
-        "--label-column", default="label", metavar="NAME", help="column that is no feature, if there (default: label)"
-    )
+    add_site_label(parser)
     add_layout(parser, groups=False)
     add_table_options(parser)
     add_allow_network(parser)
@@ -187,7 +185,7 @@ def _write(
             args.data,
             input_shape=site.model.prepare().input_shape,
             resize=args.resize,
-            label_column=args.label_column,
+            label_column=site_label(args, site),
             rows=ROWS,
             layout=site_layout(args, site),
         ):
