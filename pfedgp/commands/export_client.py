@@ -14,7 +14,7 @@ from server.outputs import Outputs
 from server.run.settings import read_settings_file
 
 if TYPE_CHECKING:
-    from pfedgp_core.data.samples import Split
+    from pfedgp_core.data.samples import Dataset, Split
 
 __all__ = ["add_arguments", "main"]
 
@@ -56,7 +56,7 @@ def main(args: argparse.Namespace) -> int:
     files, sizes = {}, []
     for name, own in client_splits(dataset, partition, index).items():
         if len(own):
-            files[f"{name}.npz"] = _to_npz(own, dataset.class_names)
+            files[f"{name}.npz"] = _to_npz(own, dataset)
         sizes.append(f"{name} {len(own)}")
     out = args.out.expanduser()
     write_folder(out, files)
@@ -65,9 +65,11 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def _to_npz(split: "Split", class_names: tuple[str, ...]) -> bytes:
+def _to_npz(split: "Split", dataset: "Dataset") -> bytes:
     import numpy as np
 
     file = io.BytesIO()
-    np.savez_compressed(file, inputs=split.inputs, labels=split.labels, class_names=np.array(class_names))
+    named = {"class_names": dataset.class_names, "columns": dataset.columns}
+    arrays = {key: np.array(names) for key, names in named.items() if names}
+    np.savez_compressed(file, inputs=split.inputs, labels=split.labels, **arrays)
     return file.getvalue()
