@@ -30,6 +30,29 @@ def test_the_files_hold_the_names_and_the_values_to_the_bit(here: Path) -> None:
             assert {row.tobytes() for row in exported["inputs"]} <= whole
 
 
+def test_groups_go_along_and_can_be_forgotten(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    head, *rows = Path("all.csv").read_text().splitlines()
+    lines = [f"{head.removesuffix('label')}outcome,who", *(f"{row},p{i // 4}" for i, row in enumerate(rows))]
+    Path("who.csv").write_text("\n".join(lines) + "\n")
+    options = ["--dataset", "who.csv", "--label-column", "outcome", "--group-column", "who"]
+    more = ["--clients", "3", "--classes-per-client", "2", "--client", "client-02", "--out", "c2"]
+    assert main(["export-client", *options, *more]) == 0
+    known = {",".join(line.split(",")[:3]): line.split(",")[4] for line in lines[1:]}
+    owners = {}
+    for part in ("train", "validation", "test"):
+        with np.load(f"c2/{part}.npz") as exported:
+            texts = [",".join(f"{value:.4f}" for value in row) for row in exported["inputs"]]
+            assert exported["groups"].tolist() == [known[text] for text in texts]
+            owners[part] = set(exported["groups"].tolist())
+    assert not owners["train"] & owners["test"]
+    assert main(["onboard", "--model", "run/best", "--data", "c2", "--out", "site"]) == 0
+    before = len(SavedSite.load("site").samples)
+    group = sorted(owners["train"])[0]
+    assert main(["forget", "--site", "site", "--group", group]) == 0
+    with np.load("c2/train.npz") as exported:
+        assert before - len(SavedSite.load("site").samples) == exported["groups"].tolist().count(group) > 0
+
+
 def test_a_site_made_from_it_takes_columns_by_name(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check-data", "c0", "--model", "run/best"]) == 0
     assert main(["onboard", "--model", "run/best", "--data", "c0", "--out", "site"]) == 0
