@@ -23,7 +23,7 @@ from pfedgp_core.site.data_notes import position_notes, site_scale_notes
 from pfedgp_core.site.history import Event, next_batch
 from pfedgp_core.site.origins import UNKNOWN, Origin, origins_of
 from pfedgp_core.site.samples import SiteSamples, digest_of, sample_digests
-from pfedgp_core.site.saved import SavedSite, is_site
+from pfedgp_core.site.saved import LABEL, SavedSite, is_site
 from pfedgp_core.site.site_lock import changing
 from pfedgp_core.site.trained_model import TrainedModel
 from pfedgp_core.words import counted
@@ -89,7 +89,7 @@ class Onboarding:
     resize : bool
         Resize images of another size than the model's.
     label_column : str
-        Column of a table that holds the class.
+        Column of a table that holds the class; empty: that of the site that is there, or ``label``.
     allowed : tuple of str
         Import paths that the operator lets a site's model name as its network.
     column_key : bytes
@@ -101,7 +101,7 @@ class Onboarding:
     out: Path
     name: str | None = None
     resize: bool = False
-    label_column: str = "label"
+    label_column: str = ""
     allowed: tuple[str, ...] = ()
     column_key: bytes = field(default=b"", repr=False)
     layout: Layout = AS_TOLD
@@ -126,7 +126,8 @@ class Onboarding:
             raise ArtefactError(f"{self.out} is in use by something else: give --out a folder that does not exist yet.")
         split, columns, origins, _ = self.samples_at(paths, model)
         samples = SiteSamples.compute(split, model, origins)
-        site = SavedSite.fit(self._name(), model, samples, columns, self.layout.kept_choice)
+        choice, label = self.layout.kept_choice, self.label_column or LABEL
+        site = SavedSite.fit(self._name(), model, samples, columns, choice, label_column=label)
         site.save(self.out)
         return Outcome(site, notes=site_notes(site, split))
 
@@ -153,13 +154,13 @@ class Onboarding:
         former = SavedSite.load(self.out, self.allowed)
         if model is not None and same_posterior(model, former.model) and not same(model, former.model):
             raise ConfigError(
-                f"The site {self.out} has temperature {former.model.temperature:g}, and the model "
+                f"The site at {self.out} has temperature {former.model.temperature:g}, and the model "
                 f"{model.temperature:g}: leave out --model to add data, or give --refresh with all the data to change "
                 "the temperature."
             )
         if model is not None and not same(model, former.model):
             raise ConfigError(
-                f"The site {self.out} stands on the model {former.model.sha256[:12]}, not on {model.sha256[:12]}: "
+                f"The site at {self.out} stands on the model {former.model.sha256[:12]}, not on {model.sha256[:12]}: "
                 "leave out --model to add data, or give --refresh with all the data to change the model."
             )
         reading = self._as(former)
@@ -168,7 +169,8 @@ class Onboarding:
         added = SiteSamples.compute(split, former.model, origins).arrived_with(batch)
         samples = former.samples.union(added)
         history = (*former.history, Event.now("add", "", len(added), len(samples), batch=batch))
-        site = SavedSite.fit(self._name(former), former.model, samples, columns, reading.layout.kept_choice, history)
+        choice, label = reading.layout.kept_choice, former.label_column
+        site = SavedSite.fit(self._name(former), former.model, samples, columns, choice, history, label)
         site.save(self.out, replace=True)
         said = f"Added {counted(len(added), 'sample')} to {len(former.samples)}."
         return Outcome(site, (said,), site_notes(site, split, bool(former.columns) and not named))
@@ -212,24 +214,27 @@ class Onboarding:
             was, now = former.model.temperature_spread, model.temperature_spread
             changes.append(f"The spread of temperatures changed ({was:.3g} to {now:.3g}).")
         if digest_of(sample_digests(split, model.class_names)) != former.samples.sha256:
-            changes.append(f"The data changed ({len(former.samples)} samples to {len(split)}).")
+            changes.append(f"The data changed ({counted(len(former.samples), 'sample')} to {len(split)}).")
         elif set(origins) != {UNKNOWN} and _names(origins) != _names(former.samples.origins):
             changes.append("The ids of the samples changed.")
         if self._name(former) != former.name:
-            changes.append(f"The name changed ({former.name} to {self.name}).")
+            changes.append(f"The name changed ({former.name!r} to {self.name!r}).")
+        if reading.label_column != former.label_column:
+            changes.append(f"The column of classes changed ({former.label_column!r} to {reading.label_column!r}).")
         if not changes:
             return Outcome(former, ("Neither the model nor the data changed.",), written=False)
         samples = SiteSamples.compute(split, model, origins)
         choice = reading.layout.kept_choice
-        site = SavedSite.fit(self._name(former), model, samples, columns, choice, former.history)
+        label = reading.label_column
+        site = SavedSite.fit(self._name(former), model, samples, columns, choice, former.history, label)
         site.save(self.out, replace=True)
         return Outcome(site, tuple(changes), site_notes(site, split))
 
     def _as(self, former: SavedSite) -> "Onboarding":
         """The same, which reads tables as those of the former site where nothing else is said."""
-        if self.layout.choice != AS_NAMED:
-            return self
-        return replace(self, layout=replace(self.layout, choice=former.choice))
+        choice = former.choice if self.layout.choice == AS_NAMED else self.layout.choice
+        label = self.label_column or former.label_column
+        return replace(self, layout=replace(self.layout, choice=choice), label_column=label)
 
     def _name(self, former: SavedSite | None = None) -> str:
         return self.name or (former.name if former else self.out.absolute().name)
@@ -272,7 +277,7 @@ class Onboarding:
             path,
             input_shape=model.input_shape,
             resize=self.resize,
-            label_column=self.label_column,
+            label_column=self.label_column or LABEL,
             layout=replace(
                 self.layout, columns=columns, model_range=model.value_range, rules=model.settings.column_rules
             ),

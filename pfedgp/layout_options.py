@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pfedgp_core.data.own.wanted_columns import WantedColumns
     from pfedgp_core.site.saved import SavedSite
 
-__all__ = ["add_layout", "layout_from", "site_layout"]
+__all__ = ["add_layout", "add_site_label", "layout_from", "site_label", "site_layout"]
 
 
 def add_layout(parser: argparse.ArgumentParser, groups: bool = True) -> None:
@@ -70,10 +70,25 @@ def layout_from(args: argparse.Namespace, columns: "WantedColumns | None" = None
     return replace(layout_of(given), columns=columns, model_range=model_range)
 
 
+def add_site_label(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--label-column`` of a verb that reads new samples of a site, which knows the column of its own."""
+    parser.add_argument(
+        "--label-column",
+        default="",
+        metavar="NAME",
+        help="column of a table with the class, which is no feature (default: as in the site's own data)",
+    )
+
+
+def site_label(args: argparse.Namespace, site: "SavedSite") -> str:
+    """The column of classes in new samples of a site: the one that is given, or that of the site's own."""
+    return str(args.label_column or site.label_column)
+
+
 def site_layout(args: argparse.Namespace, site: "SavedSite") -> "Layout":
     """The layout for new samples of a site: what the options do not say is as for the site's own."""
     from pfedgp_core.data.own.wanted_columns import WantedColumns
 
-    columns = WantedColumns(site.columns, whose=f"the site {site.name}")
+    columns = WantedColumns(site.columns, whose=f"the site {site.name!r}")
     found = layout_from(args, columns, site.model.value_range)
     return replace(found, choice=site_choice(args, site.choice), rules=site.model.settings.column_rules)

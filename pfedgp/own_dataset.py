@@ -28,9 +28,16 @@ def with_own_data(chosen: Mapping[str, Any]) -> dict[str, Any]:
         return dict(chosen)
     path = Path(given).expanduser()
     if not path.exists():
-        if os.sep not in given:
+        if not _is_path(given):
             return dict(chosen)  # a name that is not known, which the settings say
         raise DataError(f"There is nothing at --dataset {given}: give a path, or the name of a data set.")
     if chosen.get("data-root"):
         raise ConfigError(f"--dataset {given} is a path of its own: leave out data-root = {chosen['data-root']!r}.")
     return {**chosen, "dataset": _OWN, "data-root": str(path.absolute())}
+
+
+def _is_path(text: str) -> bool:
+    """Whether a text that is no name of a data set is meant as a path, by its looks."""
+    from pfedgp_core.data.own.kinds import SUFFIXES  # slow to import
+
+    return os.sep in text or Path(text).suffix.lower() in (".toml", *SUFFIXES)

@@ -41,7 +41,7 @@ def model_inputs(rows: np.ndarray, model: TrainedModel, names: tuple[str, ...] =
             f"The inputs have shape {rows.shape[1:]}, and the model takes {shape}: give inputs of that shape."
         )
     if names and model.columns:
-        rows = rows[:, WantedColumns(model.columns).order("The data frame", names)]
+        rows = rows[:, WantedColumns(model.columns).order("The data frame", names, "rename or remove columns")]
     try:
         numbers = rows.reshape(len(rows), *shape).astype(np.float64)
     except (TypeError, ValueError) as error:

@@ -26,8 +26,8 @@ def require_unseen(site: "SavedSite", args: argparse.Namespace) -> int:
         )
     if not args.unseen:
         raise NoCertificateError(
-            f"It is not known whether data of the site {site.name} helped to train or select its model: give --unseen "
-            "if they never did, or certify on held-out data (--method held-out --data PATH)."
+            f"It is not known whether data of the site {site.name!r} helped to train or select its model: give "
+            "--unseen if they never did, or certify on held-out data (--method held-out --data PATH)."
         )
     repeated = site.samples.repeated()
     if repeated and not args.repeats_are_genuine:

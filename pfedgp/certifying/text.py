@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pfedgp_core.words import few
+from pfedgp_core.words import counted, few
 
 __all__ = ["certificate_text"]
 
@@ -20,7 +20,7 @@ def certificate_text(result: dict[str, Any]) -> str:
     """The table of bounds, what they cover, and under which conditions they hold."""
     lines = [
         (
-            f"Certificate of site {result['site']}: {few(result['classes'], 20)}; {result['n']} samples, "
+            f"Certificate of site {result['site']!r}: {few(result['classes'], 20)}; {counted(result['n'], 'sample')}, "
             f"method {result['method']}, delta {result['delta']:g}"
         ),
         *([] if result["reason"] == "asked for" else [f"This method because {result['reason']}."]),

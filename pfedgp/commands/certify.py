@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 from pfedgp.certifying.choice import METHODS, choose_method
-from pfedgp.layout_options import add_layout
+from pfedgp.layout_options import add_layout, add_site_label
 from pfedgp.options import add_allow_network
 from pfedgp.table_options import add_table_options
 from pfedgp_core.errors import ConfigError
@@ -62,9 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resize", action="store_true", help="resize images of --data or --unlabelled to the size of the model"
     )
-    parser.add_argument(
-        "--label-column", default="label", metavar="NAME", help="column of a table with the class (default: label)"
-    )
+    add_site_label(parser)
     add_layout(parser)
     add_table_options(parser)
     add_allow_network(parser)

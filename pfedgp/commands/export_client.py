@@ -14,11 +14,14 @@ from server.outputs import Outputs
 from server.run.settings import read_settings_file
 
 if TYPE_CHECKING:
-    from pfedgp_core.data.samples import Split
+    from pfedgp_core.data.samples import Dataset, Split
 
 __all__ = ["add_arguments", "main"]
 
-_NAMED = ("dataset", "data-root", "clients", "partition", "classes-per-client", "noise", "seed")
+_NAMED = (
+    *("dataset", "data-root", "label-column", "group-column", "partition-by"),
+    *("clients", "partition", "classes-per-client", "noise", "seed"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +59,9 @@ def main(args: argparse.Namespace) -> int:
     files, sizes = {}, []
     for name, own in client_splits(dataset, partition, index).items():
         if len(own):
-            files[f"{name}.npz"] = _to_npz(own, dataset.class_names)
+            groups = dataset.groups[name] if dataset.groups else ()
+            rows = partition.indices[name][index].tolist()
+            files[f"{name}.npz"] = _to_npz(own, dataset, [groups[row] for row in rows] if groups else [])
         sizes.append(f"{name} {len(own)}")
     out = args.out.expanduser()
     write_folder(out, files)
@@ -65,9 +70,12 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def _to_npz(split: "Split", class_names: tuple[str, ...]) -> bytes:
+def _to_npz(split: "Split", dataset: "Dataset", groups: list[str]) -> bytes:
     import numpy as np
 
     file = io.BytesIO()
-    np.savez_compressed(file, inputs=split.inputs, labels=split.labels, class_names=np.array(class_names))
+    named = {"class_names": dataset.class_names, "columns": dataset.columns, "groups": groups}
+    arrays = {"inputs": split.inputs, "labels": split.labels}
+    arrays |= {key: np.array(names) for key, names in named.items() if names}
+    np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
     return file.getvalue()

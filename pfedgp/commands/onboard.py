@@ -1,6 +1,7 @@
 """``pfedgp onboard``: a site's own data and a trained model become a personal classifier, without training."""
 
 import argparse
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from pfedgp.options import add_allow_network, add_column_key, column_key
 from pfedgp.table_options import add_table_options
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.names import NAME_LIMIT, name_fault
-from pfedgp_core.words import few
+from pfedgp_core.words import counted, few
 
 if TYPE_CHECKING:
     from client.onboard import Outcome
@@ -50,7 +51,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--resize", action="store_true", help="resize images to the size that the model takes")
     parser.add_argument(
-        "--label-column", default="label", metavar="NAME", help="column of a table with the class (default: label)"
+        "--label-column",
+        default="",
+        metavar="NAME",
+        help="column of a table with the class, which the site remembers (default: that of the site, or label)",
     )
     add_layout(parser)
     add_table_options(parser)
@@ -101,7 +105,7 @@ def _check(args: argparse.Namespace, out: Path) -> None:
     if args.data is None and not args.add:
         raise ConfigError("There are no data: give the site's data with --data, or more data for a site with --add.")
     if args.data is not None and args.model is None and not args.refresh:
-        raise ConfigError(f"A new site {out} needs a trained model: give the folder best of a run with --model.")
+        raise ConfigError(f"A new site at {out} needs a trained model: give the folder best of a run with --model.")
 
 
 def _show(outcome: "Outcome", out: Path, chosen: bool, seconds: float) -> None:
@@ -109,12 +113,13 @@ def _show(outcome: "Outcome", out: Path, chosen: bool, seconds: float) -> None:
     for sentence in (*outcome.changes, *outcome.notes):
         print(sentence)
     if not outcome.written:
-        print(f"The site {site.name} in {out} stays as it is.")
+        print(f"The site {site.name!r} in {out} stays as it is.")
         return
     counts = few([f"{name}: {n}" for name, n in site.samples.counts(site.model.class_names).items()], 10)
     temperature = f"{site.model.temperature:g}{'' if chosen else ' (none was chosen for this model)'}"
     print(
-        f"Site {site.name}: {len(site.samples)} samples ({counts}), model {site.model.sha256[:12]}, "
+        f"Site {site.name!r}: {counted(len(site.samples), 'sample')} ({counts}), model {site.model.sha256[:12]}, "
         f"temperature {temperature}, {seconds:.1f} s"
     )
-    print(f"Saved in {out}. Predict with: pfedgp predict --site {out} --data PATH --out predictions.csv")
+    at = shlex.quote(str(out))
+    print(f"Saved in {out}. Predict with: pfedgp predict --site {at} --data PATH --out predictions.csv")

@@ -33,7 +33,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from pfedgp.layout_options import add_layout, site_layout
+from pfedgp.layout_options import add_layout, add_site_label, site_label, site_layout
 from pfedgp.options import add_allow_network
 from pfedgp.predicting.notes import print_notes
 from pfedgp.predicting.place import require_site
@@ -108,9 +108,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--model", type=Path, metavar="FOLDER", help="refuse a site that stands on another model")
     parser.add_argument("--resize", action="store_true", help="resize images to the size that the model takes")
-    parser.add_argument(
-        "--label-column", default="label", metavar="NAME", help="column that is no feature, if there (default: label)"
-    )
+    add_site_label(parser)
     add_layout(parser, groups=False)
     add_table_options(parser)
     add_allow_network(parser)
@@ -187,7 +185,7 @@ def _write(
             args.data,
             input_shape=site.model.prepare().input_shape,
             resize=args.resize,
-            label_column=args.label_column,
+            label_column=site_label(args, site),
             rows=ROWS,
             layout=site_layout(args, site),
         ):
@@ -214,8 +212,8 @@ def _explainer(site: "SavedSite", args: argparse.Namespace) -> "Explainer":
 
     if not any(origin.id for origin in site.samples.origins):
         raise ConfigError(
-            f"The site {site.name} was made by a former version and knows no ids, which --explain names: make it again "
-            "from its data with pfedgp onboard --refresh."
+            f"The site {site.name!r} was made by a former version and knows no ids, which --explain names: make it "
+            "again from its data with pfedgp onboard --refresh."
         )
     return Explainer(site, args.explain, args.temperature, args.weights)
 
@@ -264,7 +262,7 @@ def _summarise(
 ) -> None:
     """On the standard error, so that the standard output holds nothing but CSV."""
     own = "" if temperature == site.model.temperature else f" (the model's is {site.model.temperature:g})"
-    parts = [f"{tally.samples} predictions of site {site.name} at temperature {temperature:g}{own}"]
+    parts = [f"{counted(tally.samples, 'prediction')} of site {site.name!r} at temperature {temperature:g}{own}"]
     if args.prior is not None:
         parts.append(f"corrected to the prior {args.prior}")
     if rules.threshold is not None or args.min_typical is not None:
@@ -284,6 +282,6 @@ def _require_model(site: "SavedSite", path: Path, model: Path) -> None:
     expected = read_model(model)[0].sha256
     if site.model.sha256 != expected:
         raise ConfigError(
-            f"The site {path} stands on the model {site.model.sha256[:12]}, and {model} is {expected[:12]}: run pfedgp "
-            "onboard --refresh with this model, or leave out --model."
+            f"The site at {path} stands on the model {site.model.sha256[:12]}, and {model} is {expected[:12]}: run "
+            "pfedgp onboard --refresh with this model, or leave out --model."
         )

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pfedgp.layout_options import add_site_label, site_label
 from pfedgp.operator.addresses import is_loopback, join
 from pfedgp.options import add_allow_network, read_whole
 from pfedgp.predicting.place import require_site
@@ -38,9 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--max-body", default="16", metavar="MB", help="megabytes of a request (default: 16)")
     parser.add_argument("--resize", action="store_true", help="resize images to the size that the model takes")
-    parser.add_argument(
-        "--label-column", default="label", metavar="NAME", help="column that is no feature, if there (default: label)"
-    )
+    add_site_label(parser)
     add_table_options(parser)
     add_allow_network(parser)
 
@@ -62,7 +61,7 @@ def main(args: argparse.Namespace) -> int:
         if args.insecure and not is_loopback(args.host):
             print("Warning: token, samples and predictions travel unencrypted (--insecure).", file=sys.stderr)
         print(
-            f"Site {work.site.name} answers at {scheme}://{join(args.host, port)}/predict, described at /docs; token "
+            f"Site {work.site.name!r} answers at {scheme}://{join(args.host, port)}/predict, described at /docs; token "
             f"in {token_file}",
             flush=True,
         )
@@ -103,5 +102,5 @@ def _work(args: argparse.Namespace, path: Path, most: int) -> "Work":
     kind = np.uint8 if values == BYTES else np.float32
     site.predict(np.zeros((1, *shape), kind))  # the first one is slower than all others
     choice, rules = site_choice(args, site.choice), site.model.settings.column_rules
-    reading = shape, site.columns, values, args.resize, args.label_column
+    reading = shape, site.columns, values, args.resize, site_label(args, site)
     return Work(site, Reader(*reading, most_bytes=most, choice=choice, rules=rules))

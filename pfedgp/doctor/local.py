@@ -19,7 +19,7 @@ from pfedgp_core.files.lock import is_locked
 from pfedgp_core.files.whole import resolved
 from pfedgp_core.wire.notice import WORDS_LIMIT
 from pfedgp_core.wire.versions import software_versions
-from pfedgp_core.words import size
+from pfedgp_core.words import counted, size
 
 if TYPE_CHECKING:
     from pfedgp_core.data.tables.choice import TableChoice
@@ -143,21 +143,25 @@ def check_data_at(path: Path, label_column: str, choice: "TableChoice | None" = 
     PFedGPError
         There are none that can be read.
     """
+    from pfedgp_core.data.own.check_command import check_command
     from pfedgp_core.data.own.reader import check_data
     from pfedgp_core.data.own.samples import AS_TOLD
     from pfedgp_core.data.tables.choice import AS_NAMED
 
     layout = replace(AS_TOLD, choice=choice or AS_NAMED, rules=None)
+    command = check_command(path, label_column, layout)
     report = check_data(path, label_column=label_column, layout=layout)
     parts = [
-        f"{part.split or part.kind}: {part.usable} samples of {len(part.counts)} classes" for part in report.splits
+        f"{part.split or part.kind}: {counted(part.usable, 'sample')} of "
+        f"{len(part.counts)} {'class' if len(part.counts) == 1 else 'classes'}"
+        for part in report.splits
     ]
     problem = None
     if not report.trainable:
-        remedy = f"See everything that is wrong with: pfedgp check-data {path}"
+        remedy = f"See everything that is wrong with: {command}"
         problem = Problem("data", report.problems[0], remedy, lasting=True)
     elif report.remarks:
-        problem = warning("data-remark", report.remarks[0], f"See everything with: pfedgp check-data {path}")
+        problem = warning("data-remark", report.remarks[0], f"See everything with: {command}")
     return Check("data", f"{path}, {'; '.join(parts)}", problem)
 
 

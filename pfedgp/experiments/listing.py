@@ -7,6 +7,7 @@ from pfedgp.experiments.cells import Selection
 from pfedgp.experiments.reading import read_experiment
 from pfedgp.experiments.specification import Experiment, Flat
 from pfedgp_core.errors import ConfigError
+from pfedgp_core.words import counted
 
 __all__ = ["experiment_text", "experiments_text"]
 
@@ -22,7 +23,7 @@ def experiments_text(known: Mapping[str, Path]) -> str:
             lines.append(f"{name:<{width}}  {error}")
             continue
         place = f"{each.place}: " if each.place else ""
-        size = f"{len(each.rows)} rows, {len(each.columns)} columns, {len(each.seeds)} seeds"
+        size = ", ".join(counted(len(getattr(each, noun + "s")), noun) for noun in ("row", "column", "seed"))
         lines.append(f"{name:<{width}}  {place}{each.title} ({size})")
     return "\n".join(lines)
 
@@ -39,7 +40,8 @@ def experiment_text(experiment: Experiment, selection: Selection) -> str:
         lines += [f"  {'':<16} grid: {key} = {', '.join(map(str, values))}" for key, values in row.grid.items()]
     cells, searched = selection.cells(experiment), selection.search_cells(experiment)
     rounds = sum(cell.settings.rounds for cell in cells)
-    lines += ["", f"{len(cells)} runs, {rounds} rounds in all; with --search {len(searched)} runs more."]
+    runs, more = counted(len(cells), "run"), counted(len(searched), "run")
+    lines += ["", f"{runs}, {counted(rounds, 'round')} in all; with --search {more} more."]
     return "\n".join(lines)
 
 

@@ -107,8 +107,8 @@ def _finished(site: "SavedSite", path: Path, args: argparse.Namespace) -> "Forgo
 def _text(result: dict[str, Any]) -> str:
     lines = [
         (
-            f"Forgotten at the site {result['site']}: {counted(result['forgotten'], 'sample')}, {result['remaining']} "
-            f"remain. The classifier is, bit for bit, the one that never had them."
+            f"Forgotten at the site {result['site']!r}: {counted(result['forgotten'], 'sample')}, "
+            f"{result['remaining']} remain. The classifier is, bit for bit, the one that never had them."
         ),
         f"Samples: {result['data_sha256_before'][:12]} before, {result['data_sha256_after'][:12]} now.",
         f"Classifier: {result['tensors_sha256_before'][:12]} before, {result['tensors_sha256_after'][:12]} now.",

@@ -67,11 +67,12 @@ def check_labels(args: argparse.Namespace) -> int:
 
 
 def _text(result: dict[str, Any]) -> str:
+    checked = counted(result["checked"], "sample")
     lines = [
-        f"Site {result['site']}: of {counted(result['checked'], 'sample')} the others contradict the label of "
+        f"Site {result['site']!r}: of {checked} the others contradict the label of "
         f"{result['contradicted']}, the most doubtful first:"
         if result["contradicted"]
-        else f"Site {result['site']}: no label of {counted(result['checked'], 'sample')} is contradicted by the others."
+        else f"Site {result['site']!r}: no label of {checked} is contradicted by the others."
     ]
     if result["took_part"]:
         lines.append("The site took part in the training, whose features know its labels: wrong ones are hard to see.")

@@ -1,6 +1,7 @@
 """``pfedgp learn``: a site learns from further samples, unless its answers on the former ones become worse."""
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +75,7 @@ def _learn(site: "SavedSite", path: Path, args: argparse.Namespace) -> int:
         done.after.save(path, replace=True)
     result = _result(done)
     print_notes(_notes(done), f"by all {counted(len(added), 'sample')}")
-    show(result, _text(result), args.json)
+    show(result, _text(result, args.site), args.json)
     return 0 if done.accepted else REFUSED
 
 
@@ -122,17 +123,17 @@ def _notes(done: "Learned") -> list[str]:
     return notes
 
 
-def _text(result: dict[str, Any]) -> str:
+def _text(result: dict[str, Any], site: Path) -> str:
     change = f"{result['nll_before']:.4f} to {result['nll_after']:.4f}"
     what = f"{counted(result['samples'], 'sample')} (leave-one-out NLL of the former ones {change})"
     if not result["accepted"]:
         return (
-            f"Not learned at the site {result['site']}: {what}. The old classifier stays. Look for wrong labels and "
+            f"Not learned at the site {result['site']!r}: {what}. The old classifier stays. Look for wrong labels and "
             "for another kind of samples; pfedgp onboard --add adds them all the same."
         )
     return (
-        f"Learned at the site {result['site']}: {what}, {result['milliseconds_per_sample']:.1f} ms a sample, "
-        f"{result['total']} now. Take them back with: pfedgp learn --undo"
+        f"Learned at the site {result['site']!r}: {what}, {result['milliseconds_per_sample']:.1f} ms a sample, "
+        f"{result['total']} now. Take them back with: {shlex.join(['pfedgp', 'learn', '--site', str(site), '--undo'])}"
     )
 
 

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pfedgp.layout_options import add_layout, site_layout
+from pfedgp.layout_options import add_layout, add_site_label, site_label, site_layout
 from pfedgp.predicting.notes import print_notes
 from pfedgp.table_options import add_table_options
 from pfedgp_core.words import counted
@@ -19,9 +19,7 @@ __all__ = ["add_reading", "copies_notes", "unlabelled_samples"]
 def add_reading(parser: argparse.ArgumentParser, groups: bool = False) -> None:
     """Declare the options that say how data are read."""
     parser.add_argument("--resize", action="store_true", help="resize images to the size that the model takes")
-    parser.add_argument(
-        "--label-column", default="label", metavar="NAME", help="column of a table with the class (default: label)"
-    )
+    add_site_label(parser)
     add_layout(parser, groups)
     add_table_options(parser)
 
@@ -54,7 +52,7 @@ def unlabelled_samples(site: "SavedSite", path: Path, args: argparse.Namespace) 
         path,
         input_shape=site.model.prepare().input_shape,
         resize=args.resize,
-        label_column=args.label_column,
+        label_column=site_label(args, site),
         labelled=False,
         layout=site_layout(args, site),
     )

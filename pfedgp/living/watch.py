@@ -48,7 +48,7 @@ def main(args: argparse.Namespace) -> int:
     site = SavedSite.load(path, tuple(args.allow_network))
     if not site.classifier.leaves_one_out:
         raise ConfigError(
-            f"The variant of the site {site.name} cannot predict a sample from all others, so there is no reference "
+            f"The variant of the site {site.name!r} cannot predict a sample from all others, so there is no reference "
             "for new ones: make the site from a model whose variant keeps all points, such as full."
         )
     place = resolved(path)
@@ -87,7 +87,7 @@ def main(args: argparse.Namespace) -> int:
 
 def _text(result: dict[str, Any]) -> str:
     what = (
-        f"Site {result['site']}: {counted(result['samples'], 'sample')} watched, {result['samples_in_all']} in all; "
+        f"Site {result['site']!r}: {counted(result['samples'], 'sample')} watched, {result['samples_in_all']} in all; "
         f"the capital is {result['capital']:.3g}, its highest {result['highest']:.3g}"
     )
     if not result["alarm"]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pfedgp.layout_options import site_layout
+from pfedgp.layout_options import site_label, site_layout
 from pfedgp.predicting.notes import print_notes
 from pfedgp_core.words import counted
 
@@ -97,7 +97,7 @@ def _read(site: "SavedSite", args: argparse.Namespace, path: Path, labelled: boo
         path,
         input_shape=site.model.prepare().input_shape,
         resize=args.resize,
-        label_column=args.label_column,
+        label_column=site_label(args, site),
         labelled=labelled,
         layout=site_layout(args, site),
     )

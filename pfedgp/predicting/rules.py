@@ -108,7 +108,7 @@ def _threshold(
 def _sets(site: "SavedSite", args: argparse.Namespace, temperature: float, kept: _Known | None) -> tuple[SetRule, str]:
     if kept is None and site.took_part:
         raise ConfigError(
-            f"The site {site.name} took part in the training of its model, whose features know its samples: give "
+            f"The site {site.name!r} took part in the training of its model, whose features know its samples: give "
             "labelled samples that were kept out of it with --calibration."
         )
     known = kept or _left_out(site, temperature)

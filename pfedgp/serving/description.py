@@ -11,8 +11,8 @@ PREDICT = (
     "Send samples as JSON, as CSV with a line of column names, or as a .npz file with the array inputs. The answer is "
     "JSON or, with the header 'Accept: text/csv', the table that pfedgp predict writes. A sample of a table in JSON is "
     "an object with a number for each name of a column, in any order, or a list of numbers. A list, as a row of a .npz "
-    "file, is taken by position, in the order of the model's columns, which may be another one than that of the "
-    "site's files; the answer states this order as columns."
+    "file without the array columns, is taken by position, in the order of the model's columns, which may be another "
+    "one than that of the site's files; the answer states this order as columns."
 )
 _NUMBERS = {
     "type": "array",

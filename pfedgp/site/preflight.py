@@ -67,6 +67,7 @@ def look(request: dict[str, str]) -> dict[str, Any]:
 
     Columns of texts and gaps are no errors here: a federation may have rules for them.
     """
+    from pfedgp_core.data.own.check_command import check_command
     from pfedgp_core.data.own.layout import layout_of
     from pfedgp_core.data.own.reader import check_data
     from pfedgp_core.devices import choose_device
@@ -77,18 +78,15 @@ def look(request: dict[str, str]) -> dict[str, Any]:
     try:
         choose_device(request.get("device", "auto"))
         if data:
-            report = check_data(
-                data,
-                label_column=request.get("label-column", "label"),
-                data_root=request.get("data-root", ""),
-                layout=replace(layout_of(request), rules=None),
-            )
+            label, layout = request.get("label-column", "label"), replace(layout_of(request), rules=None)
+            report = check_data(data, label_column=label, data_root=request.get("data-root", ""), layout=layout)
+            command = check_command(data, label, layout)
             if not report.trainable:
-                more = f"See all problems with: pfedgp check-data {data}"
+                more = f"See all problems with: {command}"
                 return {"error": f"{report.problems[0]} {more}", "builtin": False, "notes": []}
             notes = list(report.remarks[:NOTES])
             if len(report.remarks) > NOTES:
-                notes.append(f"{len(report.remarks) - NOTES} more notes: see pfedgp check-data {data}.")
+                notes.append(f"{len(report.remarks) - NOTES} more notes: see {command}")
     except PFedGPError as error:
         return {"error": str(error), "builtin": False, "notes": []}
     return {"error": "", "builtin": data in DATASETS, "notes": notes}

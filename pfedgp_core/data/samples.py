@@ -1,6 +1,7 @@
 """Samples in memory: splits of a data set, one client's share, their normalisation and stratified splitting."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -91,12 +92,14 @@ class Dataset:
         Of images, see `pfedgp_core.data.value_range`; empty for vectors and, of pFedGP's own data sets, for bytes.
     columns : tuple of str
         Names of the features of a user's table; empty for other data.
+    groups : mapping of split to tuple of str
+        What each sample of a user's data belongs to, such as a patient; empty where they have no groups.
 
     Raises
     ------
     DataError
         Labels outside the classes or of the other task, splits of different input shapes, statistics that cannot
-        normalise, or sites of other numbers of samples.
+        normalise, or sites or groups of other numbers of samples.
     """
 
     name: str
@@ -110,6 +113,7 @@ class Dataset:
     sites: Sites | None = None
     value_range: str = ""
     columns: tuple[str, ...] = ()
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, split in self.splits().items():
@@ -117,6 +121,11 @@ class Dataset:
                 raise DataError(
                     f"{self.name} has {len(split)} {name} samples and sites of {len(self.sites.of[name])}; give each "
                     "sample its site."
+                )
+            if self.groups and len(self.groups[name]) != len(split):
+                raise DataError(
+                    f"{self.name} has {len(split)} {name} samples and {len(self.groups[name])} groups; give each "
+                    "sample its group."
                 )
             if split.inputs.shape[1:] != self.input_shape:
                 raise DataError(

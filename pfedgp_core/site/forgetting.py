@@ -18,7 +18,7 @@ from pfedgp_core.data.own.groups import group_hashes
 from pfedgp_core.errors import DataError
 from pfedgp_core.site.history import Event
 from pfedgp_core.site.saved import SavedSite
-from pfedgp_core.words import counted, cut, few
+from pfedgp_core.words import cut, few
 
 __all__ = ["Forgotten", "chosen_rows", "forget", "receipt"]
 
@@ -64,21 +64,22 @@ def chosen_rows(site: SavedSite, ids: Sequence[str], groups: Sequence[str], repe
     here = {origin.group for origin in origins if origin.group}
     if ids and not known:
         raise DataError(
-            f"The site {site.name} was made by a former version and knows no ids: make it again from its data with "
+            f"The site {site.name!r} was made by a former version and knows no ids: make it again from its data with "
             "pfedgp onboard --refresh."
         )
     if groups and not here:
         raise DataError(
-            f"The samples of the site {site.name} have no groups: forget them by id, or make the site again with "
+            f"The samples of the site {site.name!r} have no groups: forget them by id, or make the site again with "
             "pfedgp onboard --refresh and --group-column."
         )
     missing = [name for name in ids if name not in known] + [name for name in groups if hashes[name] not in here]
     if missing:
-        raise DataError(f"The site {site.name} has no sample of {few(list(map(repr, missing)))}: nothing was changed.")
+        names = few(list(map(repr, missing)))
+        raise DataError(f"The site {site.name!r} has no sample of {names}: nothing was changed.")
     many = [name for name in ids if known[name] > 1]
     if many and not repeated:
         raise DataError(
-            f"The id {cut(many[0], 80)!r} names {known[many[0]]} samples of the site {site.name}: give --repeated to "
+            f"The id {cut(many[0], 80)!r} names {known[many[0]]} samples of the site {site.name!r}: give --repeated to "
             "forget all that have it, or --group."
         )
     wanted, gone = set(ids), set(hashes.values())
@@ -94,7 +95,7 @@ def forget(site: SavedSite, rows: np.ndarray, by: str = "") -> Forgotten:
         No sample would be left.
     """
     if rows.all():
-        raise DataError(f"No sample of the site {site.name} would be left: delete its folder instead.")
+        raise DataError(f"No sample of the site {site.name!r} would be left: delete its folder instead.")
     samples = site.samples.take(~rows)
     after = site.refit(samples, Event.now("forget", by, int(rows.sum()), len(samples)))
     gone = {row.tobytes() for row in site.samples.digests[rows]}
@@ -145,15 +146,20 @@ def _shared_network(site: SavedSite, n: int, unseen: bool) -> tuple[str, str]:
     model = site.model.sha256[:12]
     if site.took_part:
         return "trained", (
-            f"The shared network {model} was trained with data of the site {site.name} and still carries what it "
-            f"learned from {'it' if n == 1 else 'them'}: only a training without {counted(n, 'sample')} changes that."
+            f"The shared network {model} was trained with data of the site {site.name!r} and still carries what it "
+            f"learned from {'it' if n == 1 else 'them'}: only a training without {_these(n)} changes that."
         )
     if unseen:
         return "nothing", (
-            f"The shared network {model} carries nothing of {counted(n, 'sample')}: by your word no data of this site "
+            f"The shared network {model} carries nothing of {_these(n)}: by your word no data of this site "
             "trained or selected it."
         )
     return "unknown", (
-        f"No client of the name {site.name} trained the shared network {model}: it carries nothing of "
-        f"{counted(n, 'sample')}, unless the site took part under another name."
+        f"No client of the name {site.name!r} trained the shared network {model}: it carries nothing of "
+        f"{_these(n)}, unless the site took part under another name."
     )
+
+
+def _these(n: int) -> str:
+    """The forgotten samples in a sentence: ``this sample``, ``these 2 samples``."""
+    return "this sample" if n == 1 else f"these {n} samples"

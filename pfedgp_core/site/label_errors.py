@@ -50,12 +50,12 @@ def suspects(site: SavedSite) -> Suspects:
     classifier = site.classifier
     if len(classifier.classes_) < 2:
         raise ConfigError(
-            f"The site {site.name} has one class, so that no label can contradict another: give a site of several "
+            f"The site {site.name!r} has one class, so that no label can contradict another: give a site of several "
             "classes."
         )
     if not classifier.leaves_one_out:
         raise ConfigError(
-            f"The variant of the site {site.name} cannot predict a sample from all others, so its labels cannot be "
+            f"The variant of the site {site.name!r} cannot predict a sample from all others, so its labels cannot be "
             "checked: make the site from a model whose variant keeps all points, such as full."
         )
     logs = classifier.leave_one_out_log_proba()

@@ -72,7 +72,7 @@ def learn(site: SavedSite, added: SiteSamples, by: str = "") -> Learned:
     """
     if not site.classifier.leaves_one_out:
         raise ConfigError(
-            f"The variant of the site {site.name} cannot predict a sample from all others, so new samples cannot be "
+            f"The variant of the site {site.name!r} cannot predict a sample from all others, so new samples cannot be "
             "judged: use pfedgp onboard --add, which adds them as they are."
         )
     batch = next_batch(site.history)
@@ -98,7 +98,7 @@ def undo(site: SavedSite, by: str = "") -> SavedSite:
     batches = np.array([origin.batch for origin in site.samples.origins])
     last = int(batches.max())
     if not last or not (batches < last).any():
-        raise DataError(f"The site {site.name} has no samples of a later addition: there is nothing to undo.")
+        raise DataError(f"The site {site.name!r} has no samples of a later addition: there is nothing to undo.")
     samples = site.samples.take(batches < last)
     gone = len(site.samples) - len(samples)
     return site.refit(samples, Event.now("undo", by, gone, len(samples), batch=last))

@@ -21,7 +21,7 @@ def own_temperature(site: SavedSite) -> float:
     """
     if site.took_part:
         raise ConfigError(
-            f"The site {site.name} took part in the training of its model, whose features know its samples, so these "
+            f"The site {site.name!r} took part in the training of its model, whose features know its samples, so these "
             "cannot choose a temperature: leave out --temperature for the model's."
         )
     log_probabilities = site.classifier.leave_one_out_log_proba()

@@ -57,8 +57,9 @@ from pfedgp_core.tree.classifier import PersonalClassifier
 from pfedgp_core.tree.splits import Node, Tree
 from pfedgp_core.tree.uncertainty import Prediction
 
-__all__ = ["ROWS", "SCHEMA", "SavedSite", "is_site"]
+__all__ = ["LABEL", "ROWS", "SCHEMA", "SavedSite", "is_site"]
 
+LABEL = "label"  # the column of classes where nothing else is said, and of sites of former versions
 ROWS = 256  # inputs at a time on their way through the network
 
 
@@ -80,6 +81,8 @@ class SavedSite:
         Which columns of the site's tables are features.
     history : tuple of Event
         What was done to the site since it was made.
+    label_column : str
+        Column of the site's tables with the class.
 
     Examples
     --------
@@ -94,6 +97,7 @@ class SavedSite:
     columns: tuple[str, ...] = ()
     choice: TableChoice = AS_NAMED
     history: tuple[Event, ...] = ()
+    label_column: str = LABEL
 
     @classmethod
     def fit(
@@ -104,6 +108,7 @@ class SavedSite:
         columns: tuple[str, ...] = (),
         choice: TableChoice = AS_NAMED,
         history: tuple[Event, ...] = (),
+        label_column: str = LABEL,
     ) -> "SavedSite":
         """Build the tree and draw omega at every node; decided by model, samples and the run's seed alone."""
         state, settings = model.state, model.settings
@@ -111,11 +116,13 @@ class SavedSite:
         stream = Stream(settings.seed, "site")
         classifier = PersonalClassifier(settings, stream, state.inducing, state.kernel(settings))
         classifier.fit(torch.from_numpy(samples.features), torch.from_numpy(samples.labels))
-        return cls(name, model, samples, classifier, columns, replace(choice, encoding="", strict=False), history)
+        choice = replace(choice, encoding="", strict=False)
+        return cls(name, model, samples, classifier, columns, choice, history, label_column)
 
     def refit(self, samples: SiteSamples, event: Event) -> "SavedSite":
         """The same site with other samples: bit for bit the one that was made from these at once."""
-        return self.fit(self.name, self.model, samples, self.columns, self.choice, (*self.history, event))
+        history = (*self.history, event)
+        return self.fit(self.name, self.model, samples, self.columns, self.choice, history, self.label_column)
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -226,6 +233,7 @@ class SavedSite:
             "model_columns": list(model.columns),
             "value_range": model.value_range,
             "table": self.choice.to_config(),
+            "label_column": self.label_column,
             "samples": len(self.samples),
             "counts": self.samples.counts(model.class_names),
             "model_sha256": model.sha256,
@@ -272,7 +280,8 @@ class SavedSite:
             *([torch.from_numpy(tensors[f"{key}.{i}"]) for i in range(len(nodes))] for key in ("omega", "weights")),
         )
         choice = replace(TableChoice.of(about.get("table", {})), strict=False)  # former versions have none
-        return cls(about["name"], model, samples, classifier, tuple(about["columns"]), choice, history)
+        label = about.get("label_column", LABEL)
+        return cls(about["name"], model, samples, classifier, tuple(about["columns"]), choice, history, label)
 
 
 def is_site(path: Path) -> bool:

@@ -68,7 +68,7 @@ def read_description(path: Path, content: bytes) -> dict[str, Any]:
     schema = about.get("schema_version")
     if isinstance(schema, int) and schema > SCHEMA:
         raise ArtefactError(
-            f"The site {path} has schema version {schema}, and this version of pFedGP reads up to {SCHEMA}: update "
+            f"The site at {path} has schema version {schema}, and this version of pFedGP reads up to {SCHEMA}: update "
             "pFedGP."
         )
     if about.pop("checksum", None) != checksum(about) or schema != SCHEMA:
@@ -84,6 +84,6 @@ def checksum(description: dict[str, Any]) -> str:
 def damaged(path: Path, reason: str) -> DamagedStateError:
     """The error for a site that is not as it was written."""
     return DamagedStateError(
-        f"The site {path} is damaged ({reason}): restore it from a copy, or make it again with pfedgp onboard into "
+        f"The site at {path} is damaged ({reason}): restore it from a copy, or make it again with pfedgp onboard into "
         "another folder."
     )

@@ -29,7 +29,7 @@ class SiteChange(FileLock):
 
         def refused(other: str) -> PFedGPError:
             who = f"{other[0].upper()}{other[1:]}"
-            return _BusyError(f"{who} is changing the site {path}: try again when it is done.")
+            return _BusyError(f"{who} is changing the site at {path}: try again when it is done.")
 
         super().__init__(path.with_name(f".{path.name}.lock"), refused)
 

@@ -1,4 +1,4 @@
-"""Samples in a numpy ``.npz`` file: one array of inputs, one of labels, optionally the names of classes and groups."""
+"""Samples in a numpy ``.npz`` file: arrays of inputs and labels, optionally names of classes, columns and groups."""
 
 import itertools
 import math
@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from pfedgp_core.data.own.array_columns import ArrayColumns
 from pfedgp_core.data.own.array_labels import checked_labels, named_labels
 from pfedgp_core.data.own.array_parts import PART_NAMES, part_in_archive
 from pfedgp_core.data.own.channels import arranged_images, as_slices
@@ -29,6 +30,7 @@ INPUT_KEYS = ("inputs", "images", "x", "features")
 LABEL_KEYS = ("labels", "y")
 NAMES_KEY = "class_names"
 GROUPS_KEY = "groups"
+COLUMNS_KEY = "columns"
 BLOCK = 2**26  # bytes of the samples that are read at a time
 SAMPLE = 200  # bytes of memory that a sample takes beside its values: its label as text, its number, its hash
 
@@ -41,6 +43,7 @@ class _Arrays:
     labels: ArrayStream | None
     names: np.ndarray | None
     groups: ArrayStream | None
+    columns: ArrayColumns | None
 
     @property
     def size(self) -> int:
@@ -49,10 +52,10 @@ class _Arrays:
 
 
 def load_npz(path: Path, wanted: Wanted, findings: Findings) -> Samples | None:
-    """Read the arrays ``inputs`` (or images, x, features), ``labels`` (or y) and, if there, ``class_names``.
+    """Read the arrays ``inputs`` (or images, x, features), ``labels`` (or y), and names that are there.
 
     Images are uint8 [N, C, H, W], [N, H, W, C] or [N, H, W]; vectors any numbers [N, D]. Labels are texts, or integers:
-    positions in ``class_names`` of the file where it has one.
+    positions in ``class_names`` of the file where it has one. ``columns`` has the names of the columns of vectors.
 
     Returns
     -------
@@ -73,7 +76,7 @@ def load_npz(path: Path, wanted: Wanted, findings: Findings) -> Samples | None:
         labels = None if arrays.labels is None else arrays.labels.whole()
         groups = None if arrays.groups is None else arrays.groups.whole()
         texts = None if labels is None else named_labels(path, labels, arrays.names, findings)
-        return _samples(arrays.inputs.whole(), texts, groups, 0, wanted, findings)
+        return _samples(arrays.inputs.whole(), texts, groups, arrays.columns, 0, wanted, findings)
 
 
 def npz_blocks(path: Path, opened: BinaryIO, wanted: Wanted, rows: int, most: float = math.inf) -> Iterator[Block]:
@@ -109,7 +112,7 @@ def npz_blocks(path: Path, opened: BinaryIO, wanted: Wanted, rows: int, most: fl
         for block, label, group in zip(inputs.blocks(step), labels, groups, strict=False):
             findings = Findings("numpy archive")
             texts = None if label is None else named_labels(path, label, arrays.names, findings)
-            samples = _samples(block, texts, group, first, wanted, findings)
+            samples = _samples(block, texts, group, arrays.columns, first, wanted, findings)
             first += len(block)
             yield Block(samples, findings, first / max(1, inputs.shape[0]))
         next(labels, None)  # their checksums are compared at the end
@@ -120,6 +123,7 @@ def _samples(
     inputs: np.ndarray,
     texts: tuple[str, ...] | None,
     groups: np.ndarray | None,
+    columns: ArrayColumns | None,
     first: int,
     wanted: Wanted,
     findings: Findings,
@@ -142,10 +146,12 @@ def _samples(
         shaped[0],
         tuple(ids),
         _repeated(texts, pages),
-        digests=input_digests(arranged) if wanted.digests else None,
+        digests=input_digests(arranged) if wanted.digests and columns is None else None,
         value_range=shaped[1],
         groups=_repeated(names, pages),
     )
+    if columns is not None:
+        whole = columns.named(whole, wanted.digests)
     return _usable(whole, arranged, wanted, findings)
 
 
@@ -173,8 +179,8 @@ def _as_npz(path: Path) -> Iterator[None]:
 
 def _keys(part: str, wanted: Wanted) -> set[str]:
     """Names, in lower case, of the arrays that are looked at."""
-    own = {*INPUT_KEYS, *LABEL_KEYS, GROUPS_KEY, (wanted.layout.group_column or GROUPS_KEY).lower()}
-    return {NAMES_KEY, *(f"{prefix}{key}" for prefix in _prefixes(part) for key in own)}
+    own = {*INPUT_KEYS, *LABEL_KEYS, GROUPS_KEY, COLUMNS_KEY, (wanted.layout.group_column or GROUPS_KEY).lower()}
+    return {NAMES_KEY, COLUMNS_KEY, *(f"{prefix}{key}" for prefix in _prefixes(part) for key in own)}
 
 
 def _prefixes(part: str) -> tuple[str, ...]:
@@ -209,7 +215,8 @@ def _arrays(path: Path, part: str, archive: StreamedArrays, wanted: Wanted) -> _
         )
     names = pick(NAMES_KEY) if labels is not None else None
     names = names or known.get(NAMES_KEY)
-    return _Arrays(inputs, labels, None if names is None or labels is None else names.whole(), groups)
+    columns = ArrayColumns.of(path, pick(COLUMNS_KEY) or known.get(COLUMNS_KEY), inputs, wanted)
+    return _Arrays(inputs, labels, None if names is None or labels is None else names.whole(), groups, columns)
 
 
 def arranged_inputs(inputs: np.ndarray, wanted: Wanted, findings: Findings) -> np.ndarray | None:

@@ -49,7 +49,7 @@ def read_blocks(
     before = 0
     for block in _blocks(path, wanted, rows):
         where = f" (beyond the first {before:,} samples)" if before else ""
-        samples = require_usable(path, block.samples, block.findings, input_shape, where)
+        samples = require_usable(path, block.samples, block.findings, wanted, where)
         before += len(samples)
         yield samples, block.share
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pfedgp_core.data.own.array_file import load_npz
 from pfedgp_core.data.own.array_parts import PART_NAMES, array_parts, part_in_archive
+from pfedgp_core.data.own.check_command import check_command
 from pfedgp_core.data.own.image_folder import load_image_folder
 from pfedgp_core.data.own.image_listing import has_images, is_leaving
 from pfedgp_core.data.own.parquet_table import load_parquet
@@ -14,7 +15,17 @@ from pfedgp_core.errors import DataError
 from pfedgp_core.files.regular import reachable
 from pfedgp_core.words import shape_text
 
-__all__ = ["PARQUET", "is_folder", "is_unknown", "nothing_at", "part_of", "read_path", "require_usable", "split_paths"]
+__all__ = [
+    "PARQUET",
+    "SUFFIXES",
+    "is_folder",
+    "is_unknown",
+    "nothing_at",
+    "part_of",
+    "read_path",
+    "require_usable",
+    "split_paths",
+]
 
 PARQUET = (".parquet", ".pq")
 SPLITS = ("train", "validation", "test")
@@ -26,12 +37,11 @@ _READERS: dict[str, _Reader] = {
     ".parquet": load_parquet,
     ".pq": load_parquet,
 }
+SUFFIXES = tuple(_READERS)  # of files that are data
 
 
-def require_usable(
-    path: Path, samples: Samples | None, findings: Findings, input_shape: tuple[int, ...] | None, where: str = ""
-) -> Samples:
-    """Samples without a problem, of the model's shape.
+def require_usable(path: Path, samples: Samples | None, findings: Findings, wanted: Wanted, where: str = "") -> Samples:
+    """Samples without a problem, of the wanted shape.
 
     Parameters
     ----------
@@ -39,7 +49,8 @@ def require_usable(
         Of the data.
     samples : Samples or None
     findings : Findings
-    input_shape : tuple of int, optional
+    wanted : Wanted
+        How they were read.
     where : str
         The part of the data, in words that begin with a blank.
 
@@ -48,6 +59,7 @@ def require_usable(
     DataError
         The first problem.
     """
+    input_shape, command = wanted.input_shape, check_command(path, wanted.label_column, wanted.layout)
     if samples is not None and input_shape is not None and samples.inputs.shape[1:] != input_shape:
         findings.problem(
             f"The samples have shape {shape_text(samples.inputs.shape[1:])}, and the model takes inputs of shape "
@@ -55,10 +67,10 @@ def require_usable(
         )
     if findings.problems:
         more = len(findings.problems) - 1
-        also = f" ({more} more found by: pfedgp check-data {path})" if more else ""
+        also = f" ({more} more found by: {command})" if more else ""
         raise DataError(f"{path}{where}: {findings.problems[0]}{also}")
     if samples is None:
-        raise DataError(f"{path} holds no usable sample: see pfedgp check-data {path}.")
+        raise DataError(f"{path} holds no usable sample: see {command}")
     return samples
 
 

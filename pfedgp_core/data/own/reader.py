@@ -78,7 +78,7 @@ def read_samples(
     findings = Findings()
     wanted = Wanted(input_shape, resize, label_column, labelled, memory, room=room, layout=layout)
     samples = read_path(path, wanted, findings)
-    return require_usable(path, samples, findings, input_shape)
+    return require_usable(path, samples, findings, wanted)
 
 
 def read_splits(

@@ -105,9 +105,20 @@ def split_columns(path: Path, columns: list[str], wanted: Wanted, findings: Find
         if twice := sorted(name for name, count in Counter(plain_columns(inputs)).items() if count > 1):
             raise DataError(f"{path} has a column named as the input {twice[0]!r} that a rule makes: rename it.")
         if expected is not None:
-            expected.order(path, inputs)  # refuses others
+            expected.order(path, inputs, _remedy(wanted, label, known))  # refuses others
     others = [name for name in columns if name not in {*features, *taken}] if wanted.describe else []
     return Roles(features, label, one, group, others)
+
+
+def _remedy(wanted: Wanted, label: str | None, known: Sequence[str]) -> str:
+    """What to do about columns that are not expected: the column of classes is named, or may be one of them."""
+    options = "--drop, --id-column or --group-column"
+    if not (wanted.labelled and wanted.layout.choice.strict):  # new samples of a site, which has its groups
+        options = "--drop or --id-column"
+    found = f"rename or remove columns, or name what is no feature with {options}"
+    if label is not None and plain_columns([label])[0] not in plain_columns(tuple(known)):
+        return found
+    return f"{found}, and the column of the class with --label-column"
 
 
 def _named(columns: Sequence[str], wanted: str) -> str | None:

@@ -232,6 +232,7 @@ def _dataset(
         for part, samples in ordered.items()
     }
     mean, std = input_statistics(splits["train"].inputs)
+    groups = {part: samples.groups for part, samples in ordered.items() if samples.groups is not None}
     return Dataset(
         Path(path).name,
         names,
@@ -244,6 +245,7 @@ def _dataset(
         sites=None if sites is None else _sites(sites, by),
         value_range=first.value_range,
         columns=first.columns,
+        groups=groups if len(groups) == len(ordered) else {},
     )
 
 

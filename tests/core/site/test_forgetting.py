@@ -59,6 +59,16 @@ def test_a_group_goes_as_a_whole() -> None:
     assert {site.samples.origins[i].id for i in np.flatnonzero(rows)} == {f"a{i}" for i in range(60) if i % 3 == 1}
 
 
+@pytest.mark.parametrize("took_part", [True, False])
+@pytest.mark.parametrize("unseen", [True, False])
+def test_the_sentence_on_the_network_names_these_samples_and_no_number_of_any(took_part: bool, unseen: bool) -> None:
+    site = named_site(range(30), 30, took_part)
+    for ids, said in ((["a4"], " this sample"), (["a4", "a7"], " these 2 samples")):
+        text = receipt(forget(site, chosen_rows(site, ids, [])), ids, [], unseen)["shared_network_text"]
+        assert said in text
+        assert "1 sample" not in text
+
+
 def test_a_class_without_samples_is_lost() -> None:
     site = named_site(range(60))
     done = forget(site, chosen_rows(site, [], ["patient 1"]))

@@ -93,7 +93,7 @@ def test_a_second_writer_between_the_renames_is_refused_and_changes_nothing(ward
     after, said = without(SavedSite.load(ward), "a4"), []
 
     def change() -> None:
-        with pytest.raises(ArtefactError, match="is changing the site") as caught:
+        with pytest.raises(ArtefactError, match="is changing the site at") as caught:
             changing(ward)
         said.append(caught)
 
@@ -114,6 +114,6 @@ def test_a_reader_does_not_wait_for_ever(ward: Path) -> None:
         ward.rename(ward.with_name(".ward.former"))
         with (
             mock.patch.object(site_lock, "PATIENCE", 0.0),
-            pytest.raises(ArtefactError, match="is changing the site"),
+            pytest.raises(ArtefactError, match="is changing the site at"),
         ):
             SavedSite.load(ward)

@@ -79,6 +79,36 @@ def test_other_names_are_refused_with_those_of_both_sides(here: Path, capsys: py
     assert main(["check-data", "b.csv", "--model", "run/best"]) == 0
 
 
+def test_the_remedy_for_another_column_names_the_options_that_are_left(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert onboard("a.csv", "site") == 0
+    head, *rows = Path("a.csv").read_text().splitlines()
+    assert head.endswith("label")
+    lines = [f"{head.removesuffix('label')}outcome,ward", *(f"{row},{i}" for i, row in enumerate(rows))]
+    Path("more.csv").write_text("\n".join(lines) + "\n")
+    capsys.readouterr()
+    named = ["check-data", "more.csv", "--label-column", "outcome", "--model", "run/best"]
+    left = "has the column 'ward' beside the expected ones; rename or remove columns, or name what is no feature with "
+    assert main(named) == 2
+    assert f"{left}--drop, --id-column or --group-column.\n" in capsys.readouterr().out
+    assert main([*named, "--drop", "ward"]) == main([*named, "--id-column", "ward"]) == 0
+    assert main([*named, "--group-column", "ward"]) == 0
+    capsys.readouterr()
+    new = ["predict", "--site", "site", "--data", "more.csv", "--out", "p.csv"]
+    assert main(new) == 2
+    assert "with --drop or --id-column, and the column of the class with --label-column." in capsys.readouterr().err
+    assert main([*new, "--label-column", "outcome", "--id-column", "ward"]) == 0
+
+
+def test_a_site_named_site_is_quoted_in_sentences(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["onboard", "--model", "run/best", "--data", "a.csv", "--out", "site"]) == 0
+    assert "\nSite 'site': " in "\n" + capsys.readouterr().out
+    ordered_table(Path("c.csv"), 1, names={"crp": "CRP"})
+    assert main(["predict", "--site", "site", "--data", "c.csv", "--out", "p.csv"]) == 2
+    assert "other columns than the site 'site': it lacks" in capsys.readouterr().err
+
+
 def test_another_unit_is_noted_with_its_column(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, factor in (("large", 1000.0), ("small", 0.001)):
         ordered_table(Path(f"{name}.csv"), 1, OTHER, scale={"crp": factor})

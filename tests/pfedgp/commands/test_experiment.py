@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -138,6 +139,13 @@ def test_list_shows_the_experiments_and_what_one_holds(capsys: pytest.CaptureFix
     shown = capsys.readouterr().out
     assert "grid: learning-rate = 0.1, 0.05, 0.01, 0.005" in shown
     assert "22 runs" in shown
+
+
+def test_list_counts_one_of_a_thing_as_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["experiment", "--list"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"\b1 (row|column|seed)[,)]", shown)
+    assert not re.search(r"\b1 (rows|columns|seeds)\b", shown)
 
 
 @pytest.mark.slow

@@ -70,7 +70,7 @@ def test_from_a_simulated_client_to_predictions(here: Path, capsys: pytest.Captu
     ran("onboard", "--model", "run/best", "--data", "c18", "--out", "sites/ward-3")
     out = capsys.readouterr().out
     assert "These data can be used." in out
-    assert f"Site ward-3: {n_train} samples" in out
+    assert f"Site 'ward-3': {n_train} samples" in out
     ran("predict", "--site", "sites/ward-3", "--data", "c18/test.npz", "--out", "p.csv", "--min-confidence", "0.8")
     said = capsys.readouterr()
     found = re.search(r"(\d+) predictions .* (\d+) to abstain from, accuracy ([\d.]+)%", said.err)
@@ -110,7 +110,7 @@ def test_images_by_name_to_the_standard_output(here: Path, capsys: pytest.Captur
     rows = list(csv.DictReader(said.out.splitlines()))
     assert [row["id"] for row in rows][:2] == ["0.png", "1.png"]
     assert {row["abstain"] for row in rows} == {"0"}
-    assert "40 predictions of site ward 3" in said.err
+    assert "40 predictions of site 'ward 3'" in said.err
     assert "accuracy" not in said.err
 
 

@@ -1,6 +1,8 @@
 """``pfedgp simulate --dataset PATH``: a user's own images, arrays and volumes, with sites and patients."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -141,6 +143,9 @@ def test_images_that_are_no_bytes_have_no_noise(tmp_path: Path, capsys: pytest.C
     ("options", "said"),
     [
         (["--dataset", "./nothing/here"], "nothing at --dataset"),
+        (["--dataset", "train.csv", "--label-column", "outcome"], "There is nothing at --dataset train.csv"),
+        (["--dataset", "Scans.NPZ"], "There is nothing at --dataset Scans.NPZ"),
+        (["--dataset", "data.toml"], "There is nothing at --dataset data.toml"),
         (["--dataset", "digts"], "did you mean 'digits'"),
         (["--dataset", "DATA", "--data-root", "x"], "a path of its own"),
         (["--dataset", "own-data"], "needs the path of the data"),
@@ -157,3 +162,18 @@ def test_a_site_has_to_be_a_name(tmp_path: Path) -> None:
     owner = np.array(["a\nb", "c"])[np.arange(len(ROWS)) % 2]
     with pytest.raises(DataError, match="cannot be the name of a client"):
         own_data(OwnData(str(archive(tmp_path / "a.npz", ward=owner)), partition_by="ward"))
+
+
+def test_the_command_that_finds_more_problems_has_the_options_that_the_data_need(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = ["age,crp,no,who,outcome", "x,1,1,a,ill", "1,y,2,b,well", "2,3,3,c,", "4,z,4,d,ill"]
+    table = tmp_path / "my train.csv"
+    table.write_text("\n".join(rows) + "\n")
+    options = ["--label-column", "outcome", "--group-column", "who"]
+    assert main(["simulate", "--dataset", str(table), *options, "--out", str(tmp_path / "run")]) == 2
+    more, command = re.search(r"\((\d+) more found by: (.+)\)", capsys.readouterr().err).groups()  # type: ignore[union-attr]
+    assert main(shlex.split(command)[1:]) == 2
+    found = capsys.readouterr().out
+    assert "fill the column 'outcome'" in found
+    assert sum(line.lstrip().startswith("problem:") for line in found.splitlines()) == int(more) + 1

@@ -32,7 +32,7 @@ def write(name: str, table: np.ndarray, columns: tuple[str, ...] = COLUMNS) -> N
 
 def test_the_table_is_that_of_all_samples_at_once(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["predict", "--site", "site", "--data", "new.csv", "--out", "p.csv"]) == 0
-    assert f"{N} predictions of site ward-3 at temperature 0.5; saved in p.csv" in capsys.readouterr().err
+    assert f"{N} predictions of site 'ward-3' at temperature 0.5; saved in p.csv" in capsys.readouterr().err
     at_once = table_site().predict(rows(N))
     with Path("p.csv").open(newline="") as file:
         header, *lines = csv.reader(file)
@@ -109,7 +109,7 @@ def test_columns_that_are_missing_or_too_many_are_named(
 ) -> None:
     write("new.csv", np.ones((4, len(columns))), columns)
     assert main(["predict", "--site", "site", "--data", "new.csv", "--out", "p.csv"]) == 2
-    assert f"new.csv has other columns than the site ward-3: {said}" in capsys.readouterr().err
+    assert f"new.csv has other columns than the site 'ward-3': {said}" in capsys.readouterr().err
     assert not Path("p.csv").exists()
 
 

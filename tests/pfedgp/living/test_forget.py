@@ -31,11 +31,25 @@ def test_the_receipt_has_the_hashes_of_the_files(ward: Path, capsys: pytest.Capt
     assert found["tensors_sha256_after"] == json.loads((ward / "site.json").read_text())["tensors_sha256"]
 
 
+def test_the_line_of_the_docs_checks_a_receipt(
+    ward: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["forget", "--site", str(ward), "--group", "patient 2", "--by", "Zoë", "--json"]) == 0
+    text = capsys.readouterr().out
+    shown = (Path(__file__).parents[3] / "docs" / "living-site.md").read_text("utf-8")
+    (line,) = (line for line in shown.splitlines() if line.startswith('python -c "import hashlib'))
+    monkeypatch.chdir(tmp_path)
+    for changed, said in ((text, "True\n"), (text.replace('"forgotten": 10', '"forgotten": 11'), "False\n")):
+        Path("receipt.json").write_text(changed)
+        exec(line.removeprefix('python -c "').removesuffix('"'), {})
+        assert capsys.readouterr().out == said
+
+
 def test_the_text_is_for_a_person(ward: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["forget", "--site", str(ward), "--id", "a4", "--unseen"]) == 0
     out = capsys.readouterr().out
     assert "1 sample, 29 remain" in out
-    assert "carries nothing" in out
+    assert "carries nothing of this sample: by your word" in out
 
 
 @pytest.mark.parametrize("options", [[], ["--id", "nobody"]])

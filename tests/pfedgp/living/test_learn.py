@@ -1,6 +1,7 @@
 """``pfedgp learn`` from the command line: accepted, refused, taken back, and the site's history."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,17 @@ def test_learn_undo_and_history(ward: Path, capsys: pytest.CaptureFixture[str]) 
     assert ran(ward, capsys, "--undo")["total"] == 60
     assert (ward / TENSORS).read_bytes() == before
     assert [event["verb"] for event in ran(ward, capsys, "--history")["events"]] == ["learn", "undo"]
+
+
+def test_the_command_that_takes_samples_back_works_as_it_is_printed(
+    ward: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (ward / TENSORS).read_bytes()
+    spaced = ward.rename(ward.parent / "ward 3")
+    assert main(["learn", "--site", str(spaced), "--data", str(ward.parent / "new.npz")]) == 0
+    said = capsys.readouterr().out.strip().rpartition("Take them back with: ")[2]
+    assert main(shlex.split(said)[1:]) == 0
+    assert (spaced / TENSORS).read_bytes() == before
 
 
 def test_a_refusal_leaves_the_site(ward: Path, capsys: pytest.CaptureFixture[str]) -> None:
