@@ -137,7 +137,7 @@ def _read(source: OwnData, about: tuple[tuple[str, str], ...], files: object) ->
     if by == GROUP and any(samples.groups is None for samples in parts.values()):
         raise ConfigError(f"partition-by = {GROUP!r} needs groups: say what names them with group-column.")
     if not by:
-        return _dataset(source, told["path"], _whole_splits(parts), None, by)
+        return _dataset(source, told["path"], _whole_splits(parts, source.regression), None, by)
     if by == GROUP:
         owners = parts
     else:
@@ -147,7 +147,7 @@ def _read(source: OwnData, about: tuple[tuple[str, str], ...], files: object) ->
         raise DataError(f"{told['path']} does not say the {by!r} of its samples: give partition-by something else.")
     if by == GROUP:  # each client is one, so that its samples are divided as they are
         parts = {part: replace(samples, groups=None) for part, samples in parts.items()}
-    return _dataset(source, told["path"], *_split_inside(parts, owners), by)
+    return _dataset(source, told["path"], *_split_inside(parts, owners, source.regression), by)
 
 
 def _is_table(path: Path) -> bool:
@@ -168,11 +168,11 @@ def _parts(source: OwnData, told: Mapping[str, str], layout: Layout) -> dict[str
     )
 
 
-def _whole_splits(parts: Mapping[str, Samples]) -> dict[str, Samples]:
+def _whole_splits(parts: Mapping[str, Samples], regression: bool) -> dict[str, Samples]:
     """The parts that the data have; what they lack is taken out of their training samples, by their content alone."""
     if torn := shared_groups_text({part: samples.groups for part, samples in parts.items()}):
         raise DataError(torn)
-    drawn = _drawn(parts["train"])
+    drawn = _drawn(parts["train"], regression)
     lacking = [part for part in SPLITS if part not in parts]
     train = [part for part in SPLITS if part not in lacking or part == "train"]
     rows = {part: drawn[part] for part in lacking}
@@ -180,15 +180,16 @@ def _whole_splits(parts: Mapping[str, Samples]) -> dict[str, Samples]:
     return {part: parts["train"].take(rows[part]) if part in rows else parts[part] for part in SPLITS}
 
 
-def _drawn(samples: Samples) -> dict[str, np.ndarray]:
+def _drawn(samples: Samples, regression: bool) -> dict[str, np.ndarray]:
+    """Rows of each part: every class has its shares; the samples of a regression are one class, as at a site."""
     assert samples.digests is not None  # every reader gives them
     digests = [row.tobytes().hex() for row in samples.digests]
-    classes = [normal_class(label) for label in samples.labels or ()] or [""] * len(samples)
+    classes = [""] * len(samples) if regression else list(map(normal_class, samples.labels or ()))
     return rows_by_part(assign_parts(digests, classes, groups=samples.groups))
 
 
 def _split_inside(
-    parts: Mapping[str, Samples], owners: Mapping[str, Samples]
+    parts: Mapping[str, Samples], owners: Mapping[str, Samples], regression: bool
 ) -> tuple[dict[str, Samples], dict[str, tuple[str, ...]]]:
     """The splits of each site's own samples put together, and the site of each sample.
 
@@ -203,7 +204,7 @@ def _split_inside(
     of = np.array(sites["train"], dtype=object)
     for site in sorted(set(sites["train"])):
         own = np.flatnonzero(of == site)
-        for part, chosen in _drawn(parts["train"].take(own)).items():
+        for part, chosen in _drawn(parts["train"].take(own), regression).items():
             rows[part].append(own[chosen])
     taken = {part: np.sort(np.concatenate(each)) for part, each in rows.items()}
     return (
