@@ -225,6 +225,12 @@ class OwnSite:
                 "move some from training to test; give the node config state=FOLDER to keep the split"
             )
             assigned = assign_parts(digests, classes, groups=whole.groups)
+        if len(whole) and "test" not in assigned:
+            logger.warning(
+                "no test samples: equal samples and those of a group stay together, and %s holds too few others, so "
+                "this site tests nothing; give it more samples, or another group-column",
+                self.source.path,
+            )
         return {part: whole.take(rows) for part, rows in rows_by_part(assigned).items()}
 
 

@@ -25,7 +25,7 @@ from pfedgp_core.wire.layout import unpack
 from pfedgp_core.wire.names import CONFIG
 from pfedgp_core.wire.replies import TrainReply
 from tests.client.site_requests import CLASSES, OWN, SPEC_OF_DIGITS, THETA, ask, node
-from tests.own_sites import archive, rows_of, table
+from tests.own_sites import DIGITS, IMAGES, archive, rows_of, table
 from tests.wire_parts import vector_of
 
 
@@ -145,3 +145,10 @@ def test_a_site_whose_training_part_is_empty_says_so_and_takes_part(
     reply = TrainReply.from_wire(*unpack(ask("train", node(data, state=str(state))).content[CONFIG]))
     assert reply.status == "no-data"
     assert reply.n_train == 0
+
+
+def test_a_site_whose_samples_leave_none_for_the_test_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    data = tmp_path / "a.npz"
+    np.savez(data, images=IMAGES[rows_of(0)], labels=DIGITS[rows_of(0)], groups=["p"] * len(rows_of(0)))
+    assert own_site(Source("ward-3", str(data))).refresh().count("test") == 0
+    assert f"no test samples: equal samples and those of a group stay together, and {data}" in caplog.text

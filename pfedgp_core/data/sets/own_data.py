@@ -11,7 +11,7 @@ The file is how a data set is registered: it holds ``path``, relative to itself,
     pages = "slices"
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -227,6 +227,8 @@ def _dataset(
             raise DataError(f"{path}: {problems[0]}")
     if not len(first):
         raise DataError(f"{path} has no training sample: give more data.")
+    if not len(ordered["test"]):
+        raise DataError(f"{path} has no test sample, as {_why_untested(first.groups, sites, by)}")
     names = () if source.regression else union_of_classes(samples.labels or () for samples in ordered.values())
     splits = {
         part: to_targets(samples) if source.regression else to_split(samples, names)
@@ -247,6 +249,25 @@ def _dataset(
         value_range=first.value_range,
         columns=first.columns,
         groups=groups if len(groups) == len(ordered) else {},
+    )
+
+
+def _why_untested(groups: Sequence[str] | None, sites: Mapping[str, tuple[str, ...]] | None, by: str) -> str:
+    """What keeps all samples out of the test, and what to do; the groups are those of the training samples."""
+    if groups is None:
+        each = f" at each {by}" if by else ""
+        return (
+            f"equal samples stay together and the first ones of a class are for training and validation: give at least "
+            f"four different samples of a class{each}, or a part test."
+        )
+    if sites is not None and len(set(zip(sites["train"], groups, strict=True))) == len(set(sites["train"])):
+        return (
+            f"each {by} is one group, which stays together: give another group-column or none, or partition-by = "
+            f"{GROUP!r}, which divides each group's own samples."
+        )
+    return (
+        f"groups stay together and there are too few of them ({len(set(groups))} with training samples): give another "
+        "group-column or none, or a part test."
     )
 
 
