@@ -19,13 +19,15 @@ def with_own_data(chosen: Mapping[str, Any]) -> dict[str, Any]:
     Raises
     ------
     ConfigError
-        A path and a data root as well.
+        A path and a data root as well, or an empty text.
     DataError
         There is nothing at the path.
     """
     given = chosen.get("dataset")
     if not isinstance(given, str) or given in DATASETS:
         return dict(chosen)
+    if not given.strip():
+        raise ConfigError("--dataset is empty: give a path, '.' for this folder, or the name of a data set.")
     path = Path(given).expanduser()
     if not path.exists():
         if not _is_path(given):

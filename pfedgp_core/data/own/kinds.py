@@ -13,11 +13,12 @@ from pfedgp_core.data.own.samples import Findings, Samples, Wanted
 from pfedgp_core.data.own.tables import load_csv
 from pfedgp_core.errors import DataError
 from pfedgp_core.files.regular import reachable
-from pfedgp_core.words import shape_text
+from pfedgp_core.words import cut, shape_text
 
 __all__ = [
     "PARQUET",
     "SUFFIXES",
+    "given_path",
     "is_folder",
     "is_unknown",
     "nothing_at",
@@ -72,6 +73,17 @@ def require_usable(path: Path, samples: Samples | None, findings: Findings, want
     if samples is None:
         raise DataError(f"{path} holds no usable sample: see {command}")
     return samples
+
+
+def given_path(path: str | Path) -> Path:
+    """A path as it was given, with its ``~`` expanded; DataError for one that is empty or that no file can have."""
+    if not str(path).strip():
+        raise DataError(
+            "The path of the data is empty, which would mean this whole folder: give a path, or '.' for it."
+        )
+    if "\0" in str(path):
+        raise DataError(f"The path {cut(repr(str(path)), 100)} holds a null character: leave it out.")
+    return Path(path).expanduser()
 
 
 def split_paths(path: Path) -> dict[str, Path] | None:

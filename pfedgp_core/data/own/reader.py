@@ -21,7 +21,15 @@ import numpy as np
 from pfedgp_core.data.own.array_parts import part_in_archive
 from pfedgp_core.data.own.check import DataReport, note_repeated, report_on
 from pfedgp_core.data.own.class_ids import map_classes, to_targets
-from pfedgp_core.data.own.kinds import is_unknown, nothing_at, part_of, read_path, require_usable, split_paths
+from pfedgp_core.data.own.kinds import (
+    given_path,
+    is_unknown,
+    nothing_at,
+    part_of,
+    read_path,
+    require_usable,
+    split_paths,
+)
 from pfedgp_core.data.own.model_scale import scale_notes
 from pfedgp_core.data.own.samples import AS_TOLD, Findings, Layout, Samples, Wanted
 from pfedgp_core.errors import ConfigError, DataError
@@ -74,7 +82,7 @@ def read_samples(
     MemoryLimitError
         Resized images would take too much.
     """
-    path = part_of(Path(path).expanduser(), split)
+    path = part_of(given_path(path), split)
     findings = Findings()
     wanted = Wanted(input_shape, resize, label_column, labelled, memory, room=room, layout=layout)
     samples = read_path(path, wanted, findings)
@@ -91,6 +99,7 @@ def read_splits(
     layout: Layout = AS_TOLD,
 ) -> dict[str, Samples]:
     """Read each split of a folder with splits; other data are all ``train``. See `read_samples`."""
+    path = given_path(path)
     return {
         split: read_samples(
             part,
@@ -100,7 +109,7 @@ def read_splits(
             memory=memory,
             layout=layout,
         )
-        for split, part in (split_paths(Path(path).expanduser()) or {"train": Path(path)}).items()
+        for split, part in (split_paths(path) or {"train": path}).items()
     }
 
 
@@ -112,7 +121,7 @@ def fingerprint(path: str | Path) -> tuple[tuple[str, int, int], ...]:
     DataError
         There is nothing at the path, or it cannot be looked at.
     """
-    path = Path(path).expanduser()
+    path = given_path(path)
     with reachable(path):
         try:
             alone = part_in_archive(path)[0]
@@ -173,7 +182,7 @@ def check_data(
     elif data_root:
         raise ConfigError(f"A data root goes with the name of a built-in data set, not with {path}: leave it out.")
     else:
-        path = Path(path).expanduser()
+        path = given_path(path)
         for split, part in (split_paths(path) or {"": path}).items():
             wanted = Wanted(input_shape, resize, label_column, layout=layout, describe=True)
             found[split] = _looked_at(part, wanted)

@@ -25,7 +25,7 @@ from pfedgp_core.data.own.check import unusable
 from pfedgp_core.data.own.class_ids import to_split, to_targets
 from pfedgp_core.data.own.groups import shared_groups_text
 from pfedgp_core.data.own.kept_split import assign_parts, rows_by_part
-from pfedgp_core.data.own.kinds import PARQUET, split_paths
+from pfedgp_core.data.own.kinds import PARQUET, given_path, split_paths
 from pfedgp_core.data.own.layout import Layout, layout_of
 from pfedgp_core.data.own.reader import fingerprint, read_splits
 from pfedgp_core.data.own.samples import Samples
@@ -119,7 +119,9 @@ def _description(source: OwnData) -> dict[str, str]:
         if wrong or "path" not in about:
             what = f"has {wrong[0]!r}" if wrong else "has no path"
             raise ConfigError(f"{path} {what}: a data set is described by texts for {', '.join(_KEYS)}.")
-        about["path"] = str(path.parent / Path(about["path"]).expanduser())
+        if not about["path"].strip():
+            raise ConfigError(f"{path} has an empty path: give that of the data, or '.' for the whole folder.")
+        about["path"] = str(path.parent / given_path(about["path"]))
     given = {
         "label-column": source.label_column,
         "group-column": source.group_column,

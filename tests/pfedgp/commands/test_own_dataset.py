@@ -177,3 +177,29 @@ def test_the_command_that_finds_more_problems_has_the_options_that_the_data_need
     found = capsys.readouterr().out
     assert "fill the column 'outcome'" in found
     assert sum(line.lstrip().startswith("problem:") for line in found.splitlines()) == int(more) + 1
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (r"a\u0000b.csv", "'a\\x00b.csv' holds a null character: leave it out"),
+        (r"~/a\u0000", "'~/a\\x00' holds a null character: leave it out"),
+        ("", "has an empty path"),
+        ("  ", "has an empty path"),
+    ],
+)
+def test_a_description_without_a_usable_path_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], written: str, said: str
+) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text(f'path = "{written}"\n')
+    assert main(["partition", "--dataset", str(file)]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", ["", " "])
+def test_an_empty_path_is_not_the_working_folder(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["partition", "--dataset", given]) == 2
+    assert "--dataset is empty" in capsys.readouterr().err
+    assert main(["check-data", given]) == 2
+    assert "path of the data is empty" in capsys.readouterr().err
