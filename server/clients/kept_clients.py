@@ -7,6 +7,7 @@ same for all, in a simulation most of it, stands there once, and a long text is 
 import binascii
 import json
 import zlib
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -14,11 +15,12 @@ from typing import Any
 from pfedgp_core.checks import text
 from pfedgp_core.files.json_file import parse_object
 from pfedgp_core.wire.hello import Hello
+from pfedgp_core.words import size
 from server.clients.record import Client
 
 __all__ = ["KeptClients"]
 
-LARGEST = 4 * 1024**3  # characters of all greetings
+LARGEST = 256 * 1024**2  # characters of all greetings: a megabyte of zlib could become a thousand times as many
 PACKED = 32_768  # characters from which they are packed
 _FIELDS = tuple(field.name for field in fields(Hello))
 
@@ -62,6 +64,7 @@ class KeptClients:
         """
         if "clients" in state:
             clients = [Client.from_state(c) for c in state["clients"]]
+            _require_each_once(clients)
             return clients, [client.name for client, c in zip(clients, state["clients"], strict=True) if c["online"]]
         presented = parse_object(_unpacked(text(state["presented"])), LARGEST)
         same, trained_in = presented["same"], state["trained_in"]
@@ -69,10 +72,17 @@ class KeptClients:
         for own in presented["clients"]:
             rounds = trained_in.get(text((same | own)["name"]), [])
             clients.append(Client.from_state({"hello": same | own, "trained_in": rounds, "key": own.get("key", "")}))
+        _require_each_once(clients)
         away = {text(name) for name in state["away"]}
         if not trained_in.keys() <= {client.name for client in clients}:
             raise ValueError("rounds of a client that is not there")
         return clients, [client.name for client in clients if client.name not in away]
+
+
+def _require_each_once(clients: Sequence[Client]) -> None:
+    twin, times = Counter(client.name for client in clients).most_common(1)[0] if clients else ("", 0)
+    if times > 1:
+        raise ValueError(f"the client {twin} is there {times} times")
 
 
 def _presented(hellos: Sequence[Hello], keys: Sequence[str]) -> str:
@@ -102,5 +112,7 @@ def _unpacked(presented: str) -> str:
     except zlib.error as error:
         raise ValueError(f"greetings that do not unpack ({error})") from None
     if not unpacker.eof:
-        raise ValueError("greetings that are cut, or too long")
+        raise ValueError(f"greetings that are cut, or longer than {size(LARGEST)}")
+    if unpacker.unused_data:
+        raise ValueError("greetings with something behind them")
     return content.decode()

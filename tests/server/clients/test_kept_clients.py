@@ -1,6 +1,8 @@
 """The clients in a checkpoint: all comes back, what lasts is written out once, and former versions are read."""
 
+import binascii
 import json
+import zlib
 from collections.abc import Callable
 from dataclasses import asdict, replace
 
@@ -76,6 +78,42 @@ def test_damaged_packed_greetings_are_refused(damage: Callable[[str], str]) -> N
     state = {"spec": "{}"} | KeptClients().to_state(many(2000), [])
     with pytest.raises(DamagedStateError, match="The clients in the checkpoint cannot be read"):
         Roster(SMALL).adopt_state(state | {"presented": damage(state["presented"])})
+
+
+def with_spaces(count: int) -> str:
+    """Packed greetings of nobody, with that many spaces among them."""
+    packer = zlib.compressobj(1)
+    parts = [packer.compress(b'{"same": {}, ' + b" " * (count % 2**20))]
+    parts += [packer.compress(b" " * 2**20) for _ in range(count // 2**20)]
+    return binascii.b2a_base64(b"".join([*parts, packer.compress(b'"clients": []}'), packer.flush()])).decode().strip()
+
+
+def test_greetings_that_unpack_beyond_a_bound_are_refused() -> None:
+    small = KeptClients().to_state([], [])
+    assert KeptClients.from_state(small | {"presented": with_spaces(2**20)}) == ([], [])
+    with pytest.raises(ValueError, match="longer than 268"):
+        KeptClients.from_state(small | {"presented": with_spaces(2**28)})
+
+
+@pytest.mark.parametrize("junk", [b"x", bytes(1000), zlib.compress(b"{}")], ids=["letter", "zeros", "packed"])
+def test_packed_greetings_with_something_behind_them_are_refused(junk: bytes) -> None:
+    state = KeptClients().to_state(many(2000), [])
+    longer = binascii.b2a_base64(binascii.a2b_base64(state["presented"]) + junk, newline=False).decode()
+    with pytest.raises(ValueError, match="something behind them"):
+        KeptClients.from_state(state | {"presented": longer})
+
+
+@pytest.mark.parametrize("count", [2, 2000])
+def test_a_client_that_is_there_twice_is_refused(count: int) -> None:
+    clients = [*many(count), many(1)[0]]
+    with pytest.raises(ValueError, match="the client client-0 is there 2 times"):
+        there_and_back(clients, [])
+
+
+def test_a_client_that_is_twice_in_a_state_of_former_versions_is_refused() -> None:
+    former = [{"hello": asdict(c.hello), "trained_in": [], "key": "", "online": True} for c in (*CLIENTS, CLIENTS[1])]
+    with pytest.raises(ValueError, match="the client b is there 2 times"):
+        KeptClients.from_state(json.loads(json.dumps({"clients": former})))
 
 
 def test_states_of_former_versions_are_read() -> None:
