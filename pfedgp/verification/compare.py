@@ -28,9 +28,11 @@ class _Leaf(NamedTuple):
 
 
 def float32_tolerance(check: Assert) -> float | None:
-    """The absolute tolerance of an assert in float32, None where it has none."""
+    """The absolute tolerance of an assert in float32, None where it has none; NotUnderstood where it is no number."""
     stated = check.options.get("atol_float32")
     if stated is not None:
+        if not _is_number(stated) or not math.isfinite(stated) or stated < 0:
+            raise NotUnderstood(f"the tolerance {_short(stated)} for float32 is no number from 0 on")
         return float(stated)
     atol = check.options.get("atol")
     return float(atol) if atol is not None and _is_number(atol) and atol >= FLOAT32_LOOSE else None

@@ -12,6 +12,7 @@ from torch import Tensor
 from pfedgp.verification.format import Assert, Case, Inputs, NotUnderstood
 from pfedgp.verification.naming import canonical, head
 from pfedgp.verification.nodes import SMALL, NodeProblem, SampledNode, sample
+from pfedgp_core.words import cut
 
 __all__ = ["Question", "Rule", "Sampled", "Workspace", "answer"]
 
@@ -74,6 +75,8 @@ class Question:
         name = self.case.inputs.values.get("case")
         if name is None:
             return self.case.inputs
+        if not isinstance(name, str):
+            raise NotUnderstood(f"input 'case' is {cut(repr(name), 80)}, not the id of a case")
         if name not in self.workspace.cases:
             raise NotUnderstood(f"the case refers to case {name!r}, which the file does not hold")
         return Inputs({**self.workspace.cases[name].inputs.values, **self.case.inputs.values})
