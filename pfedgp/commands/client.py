@@ -131,7 +131,7 @@ def _missing(args: argparse.Namespace, simulated: bool) -> list[str]:
         "--superlink": args.superlink is None,
         "--ca": args.ca is None and not args.insecure,
         "--key": args.key is None and not args.insecure,
-        "--data": args.data is None and not simulated,
+        "--data": not (args.data or "").strip() and not simulated,
     }
     return [option for option, lacks in needed.items() if lacks]
 

@@ -16,6 +16,8 @@ from pfedgp.cli import main
         (["--data", "x", "--partition-id", "1", "--num-partitions", "2"], "Give the site's data with --data"),
         (["--partition-id", "1"], "--partition-id and --num-partitions go together"),
         (["--data", "x"], "Missing: --name, --ca, --key. A"),
+        (["--data", "", "--name", "a", "--insecure"], "Missing: --data. A"),
+        (["--data", " ", "--name", "a", "--insecure"], "Missing: --data. A"),
         (
             ["--partition-id", "0", "--num-partitions", "2", "--insecure", "--superlink", "h"],
             "not of the form HOST:PORT",
