@@ -15,6 +15,7 @@ from pfedgp_core.words import counted
 __all__ = ["advice", "chance", "smallest"]
 
 MOST = 1_000_000
+DEAR = 10_000  # unlabelled inputs from which on labelled samples are named as well
 
 
 def chance(classes: int) -> float:
@@ -96,9 +97,19 @@ def _progressive(result: dict[str, Any], target: float) -> str:
     if left > 0:
         inputs = smallest(apart_at, left, result["unlabelled"] + 1)
         if inputs is not None:
+            worst = rate + differ  # the deployed one errs where its forerunners do, or where it differs from them
+            needed = _held_out_needed(worst, target, delta) if inputs >= DEAR else None
+            instead = (
+                ""
+                if needed is None
+                else (
+                    f" About {counted(needed, 'labelled sample')} that were kept out of everything (--method held-out) "
+                    f"would, too, at an error of {worst:.0%}."
+                )
+            )
             return (
                 f"About {counted(inputs, 'unlabelled input')} in all (--unlabelled) would bring the bound on the "
-                f"deployed classifier below chance ({target:.0%}), {assumed}."
+                f"deployed classifier below chance ({target:.0%}), {assumed}.{instead}"
             )
 
     def way_at(size: int) -> float:

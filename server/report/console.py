@@ -110,7 +110,7 @@ class ConsoleReporter(Reporter):
         if len(rows) > _MOST_ROWS:
             shown, where, score = self._extreme(rows), path / "clients.csv", self._report.metrics("client")[0].key
             self._print(f"{len(rows)} clients, all in {where}; those with the worst and the best {score}:")
-        for line in _client_table(shown):
+        for line in _client_table(shown, self._out()):
             self._print(line)
         self._name("no test result", summary.get("missing_clients"))
         failures = list((summary.get("failures") or {}).items())
@@ -187,7 +187,10 @@ class ConsoleReporter(Reporter):
             self._print(f"  {what}: {listed}")
 
     def _print(self, line: str) -> None:
-        print(_plain(line), file=self._stream or sys.stdout, flush=True)
+        print(_plain(line, self._out()), file=self._out(), flush=True)
+
+    def _out(self) -> TextIO:
+        return self._stream or sys.stdout
 
 
 def _temperatures(summary: Mapping[str, Any]) -> list[str]:
@@ -224,12 +227,13 @@ _DESCRIBED = {
 }
 
 
-def _client_table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def _client_table(rows: Sequence[Mapping[str, Any]], stream: TextIO) -> list[str]:
     """A line for each client, with the columns of ``clients.csv``."""
     keys = telling(rows)
     heads = tuple(_DESCRIBED.get(key, key) for key in keys)
     names = sum(key in ("name", "classes") for key in keys)
-    return _table(heads, [tuple(_cell(key, row[key]) for key in keys) for row in rows], names) if rows else []
+    cells = [tuple(_plain(_cell(key, row[key]), stream) for key in keys) for row in rows]
+    return _table(heads, cells, names) if rows else []
 
 
 def _cell(key: str, value: Any) -> str:
@@ -242,10 +246,9 @@ def _cell(key: str, value: Any) -> str:
 
 def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], names: int) -> list[str]:
     """Align the columns: the first `names` to the left, numbers to the right."""
-    plain = [tuple(_plain(cell) for cell in row) for row in rows]
-    widths = [max(len(row[i]) for row in [columns, *plain]) for i in range(len(columns))]
+    widths = [max(len(row[i]) for row in [columns, *rows]) for i in range(len(columns))]
     lines = []
-    for row in [columns, *plain]:
+    for row in [columns, *rows]:
         left = [cell.ljust(width) for cell, width in zip(row[:names], widths, strict=False)]
         right = [cell.rjust(width) for cell, width in zip(row[names:], widths[names:], strict=True)]
         lines.append("  ".join(left + right).rstrip())
@@ -256,9 +259,13 @@ def _text(value: Any) -> str:
     return "n/a" if value is None else str(value)
 
 
-def _plain(text: str) -> str:
-    """Printable ASCII, with escapes for the rest: no terminal obeys what it prints, and every one can show it."""
-    return "".join(c if c.isascii() and c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+def _plain(text: str, stream: TextIO) -> str:
+    """Escapes for what no terminal may obey, and for all but ASCII where the stream is not of UTF-8."""
+    encoding = (stream.encoding or "").lower().replace("-", "")
+    return "".join(
+        c if c.isprintable() and (c.isascii() or encoding == "utf8") else c.encode("unicode_escape").decode()
+        for c in text
+    )
 
 
 def _sample(settings: Settings) -> str:

@@ -1,5 +1,6 @@
 """What a vacuous certificate asks for."""
 
+import math
 import re
 from typing import Any
 
@@ -48,6 +49,13 @@ def test_unlabelled_inputs_that_would_do() -> None:
     (needed,) = numbers(advice(progressive(0, 25, None, 0)))
     assert bound_progress(Progress(0, 25, 0.0, needed), 50, 0.01).deployed < 0.5
     assert bound_progress(Progress(0, 25, 0.0, needed - 1), 50, 0.01).deployed >= 0.5
+
+
+def test_labelled_samples_are_named_where_unlabelled_inputs_are_dear() -> None:
+    inputs, samples = numbers(advice(progressive(0, 25, 0.3, 100)))
+    assert inputs > 10_000
+    assert clopper_pearson(math.ceil(0.3 * samples), samples, 0.01) < 0.5
+    assert len(numbers(advice(progressive(0, 25, 0.25, 100)))) == 1
 
 
 def test_labelled_samples_that_would_do() -> None:

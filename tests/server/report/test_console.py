@@ -245,3 +245,11 @@ def test_no_name_gives_an_order_to_the_terminal(reporter: ConsoleReporter, out: 
     reporter.finish([ROW | {"name": evil, "classes": [evil]}], SUMMARY | {"notes": [evil]}, Path("/runs/a"))
     assert all(character == "\n" or character.isprintable() for character in out.getvalue())
     assert "counters: a\\x1b[2J\\x07\\nb\\x85 1\n" in out.getvalue()
+
+
+def test_a_terminal_of_utf8_shows_letters_as_they_are_and_still_obeys_none() -> None:
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    evil = "h\u00f4pital-\u00cele\u202e\x1b[2J"
+    ConsoleReporter(out).finish([ROW | {"name": evil}], SUMMARY, Path("/runs/a"))
+    out.seek(0)
+    assert "h\u00f4pital-\u00cele\\u202e\\x1b[2J" in out.read()

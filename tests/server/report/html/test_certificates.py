@@ -37,7 +37,7 @@ def test_certificates_of_certify_are_collected(run: Path, tmp_path: Path, capsys
         assert main(["report", str(copy), "--certificate", str(file)]) == 0
     assert json.loads((copy / "certificates.json").read_text()) == [certificate]
     words = Page((copy / "report.html").read_text()).words
-    assert {"Certificates", "4; 6", "0.5221", "a < b; c"} <= set(words)
+    assert {"Certificates", "4; 6", "52.21 %", "a < b; c"} <= set(words)
     assert words.count("pac-bayes") == 1
 
     other.write_text(json.dumps(certificate | {"model_sha256": "ab"}))
