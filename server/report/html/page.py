@@ -89,7 +89,9 @@ def _lead(run: RunFiles) -> str:
     sites = int(summary.get("clients") or len(run.clients))
     started = str((summary.get("run") or {}).get("started", ""))[:10]
     done = "" if summary.get("status") == "completed" else f", {len(run.rounds)} of {run.settings.get('rounds')} rounds"
-    return f"{run.data}, {counted(sites, 'site')}{done}" + (f", {started}" if started else "")
+    counts = run.data.endswith(("site", "sites"))  # own data say of how many sites they are
+    data = run.data if counts else f"{run.data}, {counted(sites, 'site')}"
+    return f"{data}{done}" + (f", {started}" if started else "")
 
 
 def _telling_settings(run: RunFiles) -> dict[str, Any]:
