@@ -63,7 +63,7 @@ def test_the_clip_bounds_what_a_client_can_change(tmp_path: Path) -> None:
 
 
 def test_it_still_learns_where_the_noise_is_small(tmp_path: Path) -> None:
-    settings = PRIVATE.replace(rounds=4, evaluate_every=1, dp_clip=2.0, dp_noise=1e-4)
+    settings = PRIVATE.replace(rounds=4, evaluate_every=1, dp_clip=2.0, dp_noise=5e-5)
     noised, plain = (
         federate(settings, tmp_path / "noised"),
         federate(settings.replace(dp_noise=0.0), tmp_path / "plain"),
