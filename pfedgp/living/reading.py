@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pfedgp.layout_options import add_layout, add_site_label, site_label, site_layout
-from pfedgp.predicting.notes import print_notes
+from pfedgp.layout_options import add_layout, add_site_label
+from pfedgp.predicting.site_data import note_samples, read_for_site
 from pfedgp.table_options import add_table_options
 from pfedgp_core.words import counted
 
@@ -45,16 +45,6 @@ def unlabelled_samples(site: "SavedSite", path: Path, args: argparse.Namespace) 
     DataError
         There are none, or they are not as the site's own.
     """
-    from pfedgp_core.data.own.reader import read_samples
-    from pfedgp_core.site.data_notes import data_notes
-
-    samples = read_samples(
-        path,
-        input_shape=site.model.prepare().input_shape,
-        resize=args.resize,
-        label_column=site_label(args, site),
-        labelled=False,
-        layout=site_layout(args, site),
-    )
-    print_notes(data_notes(site, samples), f"by all {counted(len(samples), 'sample')}")
+    samples = read_for_site(site, path, args, labelled=False)
+    note_samples(site, samples)
     return samples

@@ -6,12 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pfedgp.layout_options import site_label, site_layout
-from pfedgp.predicting.notes import print_notes
-from pfedgp_core.words import counted
+from pfedgp.predicting.site_data import note_samples, read_for_site
 
 if TYPE_CHECKING:
-    from pfedgp_core.data.own.samples import Samples
     from pfedgp_core.site.saved import SavedSite
 
 __all__ = ["HeldOut", "held_out_samples", "unlabelled_inputs"]
@@ -44,7 +41,7 @@ def held_out_samples(site: "SavedSite", path: Path, args: argparse.Namespace) ->
     from pfedgp_core.data.own.class_ids import to_split
     from pfedgp_core.site.samples import sample_digests
 
-    samples = _read(site, args, path, labelled=True)
+    samples = read_for_site(site, path, args, labelled=True)
     split = to_split(samples, site.model.class_names)
     digests = [row.tobytes() for row in sample_digests(split, site.model.class_names)]
     fitted = {row.tobytes() for row in site.samples.digests}
@@ -55,7 +52,7 @@ def held_out_samples(site: "SavedSite", path: Path, args: argparse.Namespace) ->
             f"Some of the {len(digests)} samples in {path} {what}, so they are not held out and independent: "
             "remove them all, or give --repeats-are-genuine if each is a sample of its own."
         )
-    _print_notes(site, samples)
+    note_samples(site, samples)
     return HeldOut(split.inputs, split.labels, known + copies)
 
 
@@ -71,7 +68,7 @@ def unlabelled_inputs(site: "SavedSite", args: argparse.Namespace) -> np.ndarray
     from pfedgp_core.data.samples import Split
     from pfedgp_core.site.samples import sample_digests
 
-    samples = _read(site, args, args.unlabelled, labelled=False)
+    samples = read_for_site(site, args.unlabelled, args, labelled=False)
     inputs = samples.inputs
     fitted = {row.tobytes() for row in site.samples.digests}
     known, digests = np.zeros(len(inputs), bool), []
@@ -86,24 +83,5 @@ def unlabelled_inputs(site: "SavedSite", args: argparse.Namespace) -> np.ndarray
             f"Some of the {len(inputs)} unlabelled inputs in {args.unlabelled} {what}, so they are not new and "
             "independent: remove them all, or give --repeats-are-genuine if each is a sample of its own."
         )
-    _print_notes(site, samples)
+    note_samples(site, samples)
     return inputs
-
-
-def _read(site: "SavedSite", args: argparse.Namespace, path: Path, labelled: bool) -> "Samples":
-    from pfedgp_core.data.own.reader import read_samples
-
-    return read_samples(
-        path,
-        input_shape=site.model.prepare().input_shape,
-        resize=args.resize,
-        label_column=site_label(args, site),
-        labelled=labelled,
-        layout=site_layout(args, site),
-    )
-
-
-def _print_notes(site: "SavedSite", samples: "Samples") -> None:
-    from pfedgp_core.site.data_notes import data_notes
-
-    print_notes(data_notes(site, samples), f"by all {counted(len(samples), 'sample')}")
