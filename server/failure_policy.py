@@ -43,6 +43,17 @@ class FailurePolicy:
                 f"Round {t} had failures ({_named(failed)}) and on-failure is stop: see to these clients first."
             )
 
+    def stop_after_test(self, failed: Mapping[str, str]) -> None:
+        """End the run with RunFailedError where clients failed in the last test and the settings say so.
+
+        All rounds are done, so that a run which goes on does nothing but the test.
+        """
+        if failed and self.settings.on_failure == "stop":
+            raise RunFailedError(
+                f"The test of the best model had failures ({_named(failed)}) and on-failure is stop: see to these "
+                "clients first; a run that goes on repeats the test alone."
+            )
+
     def count(self, t: int, training: Checked[TrainReply], several: bool) -> None:
         """Note whether round t had enough good replies.
 

@@ -219,6 +219,7 @@ class Federation:
         test = self.exchanges.evaluate(best.round, best.vector, "test")
         folder, history = self.recorder.folder, self.recorder.history
         refuse_untested(self.roster, test, folder.path)
+        self.failures.stop_after_test(test.replies.failed)
         rows, total = final_results(
             folder, self.settings, self.roster, self.roster.spec, test, history, best, model, self.recorder.elapsed
         )

@@ -10,7 +10,7 @@ from flwr.app import Error, Message
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, DataError, NonFiniteError, PFedGPError, RunFailedError
 from pfedgp_core.methods import base
-from pfedgp_core.wire.names import CONFIG, METRICS, ROUND, TRAIN
+from pfedgp_core.wire.names import CONFIG, METRICS, ROUND, SPLIT, TRAIN
 from server.failure_policy import FailurePolicy
 from server.flower.reply_checks import Checked
 from tests.fakegrid import FakeGrid, Tamper
@@ -47,6 +47,19 @@ def test_on_failure_stop_ends_the_run_before_the_round_counts(deployed: bool, tm
     assert "pfedgp resume" in run.summary["reason"]
     assert run.summary["failures"] == {"client-01": {"the client process died": 1}}
     assert [r["ok"] for r in run.records] == [4, 4, 3]
+    assert same(resume(out, deployed=deployed), uninterrupted(settings, deployed))
+
+
+@pytest.mark.parametrize("deployed", MODES.values(), ids=MODES)
+def test_on_failure_stop_is_for_the_last_test_too(deployed: bool, tmp_path: Path) -> None:
+    def cannot_test(request: Message, index: int, reply: Message) -> Message:
+        failed = index == 1 and request.content.config_records[CONFIG].get(SPLIT) == "test"
+        return Message(Error(code=8, reason=""), reply_to=request) if failed else reply
+
+    settings, out = SETTINGS.replace(on_failure="stop"), tmp_path / "run"
+    with pytest.raises(RunFailedError, match=r"test of the best model .*client-01: the client process died.*stop"):
+        federate(settings, out, cannot_test, deployed)
+    assert Run(out).summary["status"] == "failed"
     assert same(resume(out, deployed=deployed), uninterrupted(settings, deployed))
 
 
