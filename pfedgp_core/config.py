@@ -113,7 +113,9 @@ class Settings(SimulationSettings):
         3, "consecutive rounds with too few good replies that end the run", low=1, high=1_000_000
     )
     on_failure: str = setting(
-        "continue", "after a client failed in a round or in the last test: go on, or stop the run", choices=("continue", "stop")
+        "continue",
+        "after a client failed in a round or in the last test: go on, or stop the run",
+        choices=("continue", "stop"),
     )
     round_timeout: float = setting(
         3600.0, "seconds after which a round goes on without the missing replies", low=1e-3, high=1e9
