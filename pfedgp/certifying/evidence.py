@@ -10,7 +10,7 @@ __all__ = ["require_unseen"]
 
 
 def require_unseen(site: "SavedSite", args: argparse.Namespace) -> int:
-    """Refuse a site whose own samples prove nothing; return how many of them equal another one.
+    """Refuse a site whose own samples prove nothing; return how many of them equal one of another group.
 
     Raises
     ------
@@ -29,7 +29,7 @@ def require_unseen(site: "SavedSite", args: argparse.Namespace) -> int:
             f"It is not known whether data of the site {site.name!r} helped to train or select its model: give "
             "--unseen if they never did, or certify on held-out data (--method held-out --data PATH)."
         )
-    repeated = site.samples.repeated()
+    repeated = site.samples.repeated_elsewhere()
     if repeated and not args.repeats_are_genuine:
         raise NoCertificateError(
             f"{repeated} of the {len(site.samples)} samples equal another one, and copies are not independent: make "

@@ -29,7 +29,10 @@ def _pac_bayes(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
             f"The classes fixed in advance are {args.classes}, those of the site's samples "
             f"{','.join(site.class_names)}: leave out --classes, so that the certificate pays for the choice."
         )
-    certificate = certify_classifier(site.classifier, site.samples.labels, len(names), args.delta, fixed)
+    samples = site.samples
+    certificate = certify_classifier(
+        site.classifier, samples.labels, len(names), args.delta, fixed, groups=samples.groups
+    )
     return {**certificate.to_dict(), "unseen": ASSERTED, "repeated_samples": repeated}
 
 
@@ -42,8 +45,11 @@ def _progressive(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
 
     repeated = require_unseen(site, args)
     samples = site.samples
-    inputs = None if args.unlabelled is None else unlabelled_inputs(site, args)
+    groups = site.samples.groups
+    inputs, new_groups = (None, None) if args.unlabelled is None else unlabelled_inputs(site, args)
     new = None if inputs is None else site.model.features(inputs).numpy()
+    # Groups are numbered in the order of the samples, which is that of their hashes.
+    count = len(samples) if groups is None else int(groups.max()) + 1
 
     def answers(fitted: "SavedSite") -> "Answers":
         return lambda rows: fitted.classifier.predict(torch.from_numpy(rows))
@@ -54,9 +60,18 @@ def _progressive(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
 
     # By seed and model, which were there before the samples: nobody chooses an order by its result.
     stream = Stream(site.model.settings.seed, "certificate", "order", site.model.sha256)
-    order = stream.numpy.permutation(len(samples))
-    found = progress(fit, samples.features, samples.labels, order, answers(site), new)
-    result = bound_progress(found, len(samples), args.delta).to_dict()
+    order = stream.numpy.permutation(count)
+    found = progress(
+        fit,
+        samples.features,
+        samples.labels,
+        order,
+        answers(site),
+        new,
+        groups=groups,
+        unlabelled_groups=new_groups,
+    )
+    result = bound_progress(found, count, args.delta, None if groups is None else len(samples)).to_dict()
     return {**result, "unseen": ASSERTED, "repeated_samples": repeated}
 
 
@@ -65,7 +80,7 @@ def _held_out(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
 
     data = held_out_samples(site, args.data, args)
     predicted = site.classifier.classes_[site.predict(data.inputs).predicted]
-    result = certify_held_out(predicted, data.labels, args.delta).to_dict()
+    result = certify_held_out(predicted, data.labels, args.delta, data.samples).to_dict()
     return {**result, "repeated_samples": data.repeated}
 
 

@@ -18,9 +18,12 @@ ROWS = {
 
 def certificate_text(result: dict[str, Any]) -> str:
     """The table of bounds, what they cover, and under which conditions they hold."""
+    size = counted(result["samples"], "sample")
+    if result["counts"] == "groups":
+        size += f" of {counted(result['n'], 'group')}, which count"
     lines = [
         (
-            f"Certificate of site {result['site']!r}: {few(result['classes'], 20)}; {counted(result['n'], 'sample')}, "
+            f"Certificate of site {result['site']!r}: {few(result['classes'], 20)}; {size}, "
             f"method {result['method']}, delta {result['delta']:g}"
         ),
         *([] if result["reason"] == "asked for" else [f"This method because {result['reason']}."]),
@@ -57,11 +60,13 @@ def _about(result: dict[str, Any]) -> list[str]:
                 f"{result['temperature']:g}; the answers, and so their error, are the same at both."
             )
     if "on_the_way" in result:
+        of = "groups of " if result["counts"] == "groups" else ""
         lines += [
             "",
             (
-                f"Each of the last {result['tested']} samples was answered by a classifier of those before it; "
-                f"{result['unlabelled']} unlabelled inputs say how often these answer otherwise than the deployed one."
+                f"Each of the last {result['tested']} {of}samples was answered by a classifier of those before it; "
+                f"{result['unlabelled']} {of}unlabelled inputs say how often these answer otherwise than the deployed "
+                "one."
             ),
         ]
     if "unseen" in result:

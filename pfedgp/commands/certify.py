@@ -38,7 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=METHODS,
         help="kind of proof (default: held-out with --data, pac-bayes with --classes, else progressive)",
     )
-    parser.add_argument("--data", type=Path, metavar="PATH", help="labelled samples kept out of everything (held-out)")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="PATH",
+        help="labelled samples kept out of everything; of groups such as patients that the site has none of (held-out)",
+    )
     parser.add_argument(
         "--unlabelled",
         type=Path,

@@ -109,7 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", type=Path, metavar="FOLDER", help="refuse a site that stands on another model")
     parser.add_argument("--resize", action="store_true", help="resize images to the size that the model takes")
     add_site_label(parser)
-    add_layout(parser, groups=False)
+    add_layout(parser)
     add_table_options(parser)
     add_allow_network(parser)
 

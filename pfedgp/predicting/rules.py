@@ -40,10 +40,11 @@ class Rules:
 
 
 class _Known(NamedTuple):
-    """Probabilities [n, k] of samples whose column of the true class [n] is known, -1 for none."""
+    """Probabilities [n, k] of samples whose column of the true class [n] is known, -1 for none; what they are."""
 
     probabilities: np.ndarray
     columns: np.ndarray
+    whose: str = "samples"
 
     @property
     def confidence(self) -> np.ndarray:
@@ -73,7 +74,8 @@ def prediction_rules(site: "SavedSite", args: argparse.Namespace, temperature: f
     if args.calibration is not None and not federated:
         data = held_out_samples(site, args.calibration, args)
         columns = label_columns(site.classifier.classes_, data.labels)
-        kept = _Known(site.predict(data.inputs, temperature).probabilities, columns)
+        whose = "samples" if data.samples is None else f"samples, one of each group of {data.samples},"
+        kept = _Known(site.predict(data.inputs, temperature).probabilities, columns, whose)
     threshold, notes = args.min_confidence, []
     if args.risk is not None:
         threshold, note = _threshold(site, args, temperature, kept)
@@ -97,7 +99,7 @@ def _threshold(
         known = _left_out(site, temperature)
         reference = known.confidence, known.wrong
         candidates, samples = from_confidences(kept.confidence, kept.wrong, reference, delta), len(kept.columns)
-        whose = "kept-out samples of this site"
+        whose = f"kept-out {kept.whose} of this site"
     rule = choose_threshold(candidates, samples, args.risk, delta)
     return rule.threshold, (
         f"From confidence {rule.threshold:.4g} on at most {args.risk:.3g} of the answers are wrong, with probability "
@@ -119,7 +121,7 @@ def _sets(site: "SavedSite", args: argparse.Namespace, temperature: float, kept:
         if kept is not None
         else "an estimate without proof, each sample predicted from all others"
     )
-    by = f"by {len(known.columns)} samples: {how}"
+    by = f"by {len(known.columns)} {known.whose.rstrip(',')}: {how}"
     return rule, f"Sets hold the true class with probability {args.sets:.3g}{each}, {by}."
 
 

@@ -60,13 +60,13 @@ def _held_out_needed(rate: float, target: float, delta: float) -> int | None:
 
 
 def _held_out(result: dict[str, Any], target: float) -> str:
-    found, n = result["deployed"], result["n"]
+    found, n, draw = result["deployed"], result["n"], _draw(result)
     needed = _held_out_needed(found["empirical"], target, result["delta"])
     if needed is None:
         return _hopeless(found["empirical"])
     return (
-        f"At the error rate of these {counted(n, 'sample')}, about {max(needed, n + 1)} held-out samples would bring "
-        f"the bound below chance ({target:.0%})."
+        f"At the error rate of these {counted(n, draw)}, about {max(needed, n + 1)} held-out {draw}s would bring the "
+        f"bound below chance ({target:.0%})."
     )
 
 
@@ -76,15 +76,16 @@ def _pac_bayes(result: dict[str, Any], target: float) -> str:
     if needed is None:
         return _hopeless(rate)
     return (
-        f"At the error rate of these samples, about {counted(needed, 'labelled sample')} that were kept out of "
-        f"everything (--method held-out) would bring a bound below chance ({target:.0%}); without further labels, "
+        f"At the error rate of these samples, about {counted(needed, f'labelled {_draw(result)}')} that were kept out "
+        f"of everything (--method held-out) would bring a bound below chance ({target:.0%}); without further labels, "
         "--method progressive with --unlabelled is smaller nearly always."
     )
 
 
 def _progressive(result: dict[str, Any], target: float) -> str:
     found, apart, n, delta = result["on_the_way"], result["disagreement"], result["n"], result["delta"]
-    rate = found["empirical"]
+    draw, rate = _draw(result), found["empirical"]
+    new = "input" if draw == "sample" else draw
     way = mixture_bound(found["errors"], result["tested"], LABELLED_SHARE * delta)
     differ = apart["empirical"] or 0.0
     left = target - way
@@ -103,12 +104,12 @@ def _progressive(result: dict[str, Any], target: float) -> str:
                 ""
                 if needed is None
                 else (
-                    f" About {counted(needed, 'labelled sample')} that were kept out of everything (--method held-out) "
-                    f"would, too, at an error of {worst:.0%}."
+                    f" About {counted(needed, f'labelled {draw}')} that were kept out of everything (--method "
+                    f"held-out) would, too, at an error of {worst:.0%}."
                 )
             )
             return (
-                f"About {counted(inputs, 'unlabelled input')} in all (--unlabelled) would bring the bound on the "
+                f"About {counted(inputs, f'unlabelled {new}')} in all (--unlabelled) would bring the bound on the "
                 f"deployed classifier below chance ({target:.0%}), {assumed}.{instead}"
             )
 
@@ -123,9 +124,14 @@ def _progressive(result: dict[str, Any], target: float) -> str:
     if samples is None or inputs is None:
         return _hopeless(rate + differ)
     return (
-        f"At the rates that were seen, about {samples} labelled samples in all and {inputs} unlabelled inputs "
+        f"At the rates that were seen, about {samples} labelled {draw}s in all and {inputs} unlabelled {new}s "
         f"(--unlabelled) would bring the bound on the deployed classifier below chance ({target:.0%})."
     )
+
+
+def _draw(result: dict[str, Any]) -> str:
+    """What the certificate counts."""
+    return "group" if result["counts"] == "groups" else "sample"
 
 
 def _hopeless(rate: float) -> str:

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from pfedgp_core.certificate.groups import counted_groups, independence
 from pfedgp_core.certificate.risk import class_probabilities, node_rows
 from pfedgp_core.certificate.theorem import Risk, TreeCertificate, certify_tree
 from pfedgp_core.errors import DataError
@@ -23,7 +24,6 @@ from pfedgp_core.registry import VARIANTS
 from pfedgp_core.tree.classifier import PersonalClassifier
 
 __all__ = [
-    "CONDITIONS",
     "MIN_SAMPLES",
     "Certificate",
     "NoCertificateError",
@@ -35,11 +35,8 @@ __all__ = [
 
 MIN_SAMPLES = 30  # for n <= 26 and delta = 0.01 even KL = 0 and no error leave a vote's bound above 1/2
 
+FITTED = "The samples that the classifier was fitted on, all of which count here,"
 CONDITIONS = (
-    (
-        "The samples that the classifier was fitted on are independent draws from the client's population, and all of "
-        "them count here."
-    ),
     (
         "Network, kernel, inducing inputs, normalisation constants and settings were fixed without these samples: no "
         "training, no model selection and no choice between certificates on them."
@@ -69,8 +66,8 @@ class Certificate:
         Share of errors of the two covered arg max classifiers on the fitted samples, predicted as if new.
     sign_vote_differs, soft_vote_differs : float
         Share of the fitted samples on which they answer otherwise than ``classifier.predict``.
-    conditions : tuple of str
-        What must hold for the bounds to mean anything.
+    samples : int or None
+        Fitted samples of the groups that count; None where samples count.
     """
 
     tree: TreeCertificate
@@ -79,14 +76,14 @@ class Certificate:
     soft_vote_error: float
     sign_vote_differs: float
     soft_vote_differs: float
-    conditions: tuple[str, ...] = CONDITIONS
+    samples: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, lists and texts, fit for JSON."""
         tree = self.tree
         return {
             "method": "pac-bayes",
-            "n": tree.n,
+            **counted_groups(tree.n, self.samples),
             "delta": tree.delta,
             "classes": self.classes,
             "deployed": {
@@ -106,7 +103,7 @@ class Certificate:
             "information": tree.information,
             "price_tree": tree.price_tree,
             "price_classes": tree.price_classes,
-            "conditions": list(self.conditions),
+            "conditions": [independence(FITTED, self.samples is not None), *CONDITIONS],
             "not_a_bound": asdict(tree.paper),
         }
 
@@ -120,6 +117,7 @@ def certify_classifier(
     stream: Stream | None = None,
     *,
     min_samples: int = MIN_SAMPLES,
+    groups: np.ndarray | None = None,
 ) -> Certificate:
     """Certify a fitted classifier on the samples it was fitted on.
 
@@ -137,6 +135,8 @@ def certify_classifier(
     stream : Stream, optional
         For the information draws; from the classifier's stream if left out.
     min_samples : int
+    groups : array [n], optional
+        The number of each sample's group, where groups and not samples are independent.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def certify_classifier(
         raise DataError("The classifier has no training data yet: call fit first.")
     names = classifier.classes_
     given = labels.cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
-    _refuse(classifier, len(given), min_samples)
+    _refuse(classifier, len(given) if groups is None else len(np.unique(groups)), min_samples, groups is not None)
     positions = np.searchsorted(names, given).clip(max=len(names) - 1)
     if not np.array_equal(names[positions], given):
         raise DataError("The labels hold a class that the classifier does not have: give those it was fitted on.")
@@ -167,6 +167,7 @@ def certify_classifier(
         federation_classes if fixed_classes is None else None,
         delta,
         stream or Stream(classifier.stream.seed, *classifier.stream.path, "certificate"),
+        groups=groups,
     )
     # The root holds all samples, on the unit sphere, which a second projection leaves as they are.
     rows = node_rows(codes, classifier.tree_.nodes[0])
@@ -175,10 +176,11 @@ def certify_classifier(
     votes = [p.argmax(1) for p in class_probabilities(classifier, inputs)]
     wrong = [float((vote != positions[rows.numpy()]).mean()) for vote in votes]
     differs = [float((vote != deployed).mean()) for vote in votes]
-    return Certificate(tree, names.tolist(), wrong[0], wrong[1], differs[0], differs[1])
+    samples = None if groups is None else len(given)
+    return Certificate(tree, names.tolist(), wrong[0], wrong[1], differs[0], differs[1], samples)
 
 
-def _refuse(classifier: PersonalClassifier, n: int, min_samples: int) -> None:
+def _refuse(classifier: PersonalClassifier, n: int, min_samples: int, grouped: bool) -> None:
     settings = classifier.settings
     if len(classifier.classes_) < 2:
         raise NoCertificateError(
@@ -196,7 +198,8 @@ def _refuse(classifier: PersonalClassifier, n: int, min_samples: int) -> None:
             "certify on held-out data (--method held-out)."
         )
     if n < min_samples:
+        of = "groups of " if grouped else ""
         raise NoCertificateError(
-            f"{n} samples are too few: below {min_samples} even a faultless classifier gets a bound near chance; "
+            f"{n} {of}samples are too few: below {min_samples} even a faultless classifier gets a bound near chance; "
             "collect more samples, or certify on held-out data (--method held-out)."
         )

@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pfedgp_core.certificate.binomial_bound import clopper_pearson
+from pfedgp_core.certificate.groups import counted_groups, independence
 from pfedgp_core.errors import DataError
 
-__all__ = ["CONDITIONS", "HeldOutCertificate", "certify_held_out"]
+__all__ = ["HeldOutCertificate", "certify_held_out"]
 
+HELD_OUT = "The held-out samples"
+NO_GROUP = " None of the groups is one that the classifier was fitted on, or that helped to train the model."
 CONDITIONS = (
-    "The held-out samples are independent draws from the client's population.",
     (
         "They were used for nothing else: not to train or select the model, not to fit this classifier, and not to "
         "decide whether or what to certify."
@@ -33,31 +35,35 @@ class HeldOutCertificate:
     Attributes
     ----------
     errors, n : int
-        On the held-out samples.
+        On the held-out samples; of groups, on one sample of each.
     bound : float
         At least the true error with probability 1 - delta.
     delta : float
-    conditions : tuple of str
+    samples : int or None
+        Held-out samples of the n groups; None where samples count.
     """
 
     errors: int
     n: int
     bound: float
     delta: float
-    conditions: tuple[str, ...] = CONDITIONS
+    samples: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, lists and texts, fit for JSON."""
+        grouped = self.samples is not None
         return {
             "method": "held-out",
-            "n": self.n,
+            **counted_groups(self.n, self.samples),
             "delta": self.delta,
             "deployed": {"empirical": self.errors / self.n, "errors": self.errors, "bound": self.bound},
-            "conditions": list(self.conditions),
+            "conditions": [independence(HELD_OUT, grouped) + (NO_GROUP if grouped else ""), *CONDITIONS],
         }
 
 
-def certify_held_out(predicted: ArrayLike, labels: ArrayLike, delta: float = 0.01) -> HeldOutCertificate:
+def certify_held_out(
+    predicted: ArrayLike, labels: ArrayLike, delta: float = 0.01, samples: int | None = None
+) -> HeldOutCertificate:
     """Bound the error of a classifier from its answers to held-out samples.
 
     Parameters
@@ -65,6 +71,8 @@ def certify_held_out(predicted: ArrayLike, labels: ArrayLike, delta: float = 0.0
     predicted, labels : array [n]
         Class labels of any one type.
     delta : float
+    samples : int, optional
+        Where answers and labels are those of one sample of each group: how many samples the groups have in all.
 
     Raises
     ------
@@ -77,4 +85,4 @@ def certify_held_out(predicted: ArrayLike, labels: ArrayLike, delta: float = 0.0
     if given.shape != truth.shape or given.ndim != 1 or not len(given):
         raise DataError(f"There are {given.shape} answers and {truth.shape} labels: give one of each per sample.")
     errors = int((given != truth).sum())
-    return HeldOutCertificate(errors, len(given), clopper_pearson(errors, len(given), delta), delta)
+    return HeldOutCertificate(errors, len(given), clopper_pearson(errors, len(given), delta), delta, samples)

@@ -12,6 +12,9 @@ The second term needs no labels: its mean over m independent inputs u, which not
 independent values in [0, 1], and the inverse kl with log(1 / delta_2) / m bounds it with probability 1 - delta_2
 (Hoeffding 1963). delta_1 = .8 delta and delta_2 = .2 delta. No prior, no price for classes or trees, no condition on
 the kernel or the variant: any function from samples to a classifier will do.
+
+Where samples belong to groups, such as patients, n counts groups, each step tests whole groups, and 1[...] is the share
+of a group's samples: a number in [0, 1], for which both bounds hold by convexity (Hoeffding 1963).
 """
 
 import math
@@ -22,14 +25,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pfedgp_core.certificate.groups import counted_groups, independence, means_of_groups
 from pfedgp_core.certificate.levels import require_level
 from pfedgp_core.certificate.mixture_martingale import mixture_bound
 from pfedgp_core.certificate.pac_bayes import kl_inverse
 from pfedgp_core.errors import ConfigError, DataError
 
 __all__ = [
-    "CONDITIONS",
-    "UNLABELLED_CONDITION",
     "Answers",
     "Progress",
     "ProgressiveCertificate",
@@ -41,8 +43,8 @@ __all__ = [
 LABELLED_SHARE = 0.8  # of delta, where there are unlabelled inputs
 FITS = 64  # classifiers at most; with more steps, each is tested on several samples
 
+FITTED = "The samples that the classifier was fitted on"
 CONDITIONS = (
-    "The samples that the classifier was fitted on are independent draws from the client's population.",
     (
         "Network, kernel, inducing inputs, normalisation constants and settings were fixed without these samples: no "
         "training, no model selection and no choice between certificates on them."
@@ -50,9 +52,11 @@ CONDITIONS = (
     "Future samples come from the same population; a sample of a class that the site lacks counts as an error.",
     "delta covers this certificate alone, not others, such as an earlier one on fewer samples.",
 )
+UNLABELLED = "The unlabelled inputs are"
+UNLABELLED_GROUPS = "The groups of the unlabelled inputs are none of the site's, but"
 UNLABELLED_CONDITION = (
-    "The unlabelled inputs are independent draws from the same population, and were used for nothing else; they need "
-    "not be few or many, but were not chosen by what the classifier answers."
+    " independent draws from the same population, and were used for nothing else; they need not be few or many, but "
+    "were not chosen by what the classifier answers."
 )
 
 Answers = Callable[[np.ndarray], np.ndarray]
@@ -63,14 +67,17 @@ class Progress(NamedTuple):
 
     Attributes
     ----------
-    errors, steps : int
-        Wrong answers to the next samples, and how many of these there were.
+    errors : float
+        Wrong answers to the next samples; of groups, the sum of their shares of wrong answers.
+    steps : int
+        How many samples, or groups, were tested.
     disagreement : float or None
         Mean share of unlabelled inputs that a classifier on the way answers otherwise than the deployed one.
     unlabelled : int
+        Unlabelled inputs, or their groups.
     """
 
-    errors: int
+    errors: float
     steps: int
     disagreement: float | None
     unlabelled: int
@@ -84,7 +91,7 @@ class ProgressiveCertificate:
     ----------
     progress : Progress
     n : int
-        Samples of the deployed classifier.
+        Samples of the deployed classifier, or groups where these count.
     on_the_way : float
         At least the mean true error of the classifiers on the way.
     disagreement : float
@@ -92,6 +99,8 @@ class ProgressiveCertificate:
     deployed : float
         At least the true error of the deployed classifier, the sum of both; 1 without unlabelled inputs.
     delta : float
+    samples : int or None
+        Samples of the n groups; None where samples count.
     """
 
     progress: Progress
@@ -100,17 +109,19 @@ class ProgressiveCertificate:
     disagreement: float
     deployed: float
     delta: float
+    samples: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, lists and texts, fit for JSON."""
         errors, steps, disagreement, unlabelled = self.progress
         rate = errors / steps
-        conditions = list(CONDITIONS)
+        grouped = self.samples is not None
+        conditions = [independence(FITTED, grouped), *CONDITIONS]
         if unlabelled:
-            conditions.insert(1, UNLABELLED_CONDITION)
+            conditions.insert(1, (UNLABELLED_GROUPS if grouped else UNLABELLED) + UNLABELLED_CONDITION)
         return {
             "method": "progressive",
-            "n": self.n,
+            **counted_groups(self.n, self.samples),
             "delta": self.delta,
             "tested": steps,
             "unlabelled": unlabelled,
@@ -132,6 +143,8 @@ def progress(
     deployed: Answers,
     unlabelled: np.ndarray | None = None,
     fits: int = FITS,
+    groups: np.ndarray | None = None,
+    unlabelled_groups: np.ndarray | None = None,
 ) -> Progress:
     """Fit and test the classifiers on the way.
 
@@ -141,44 +154,58 @@ def progress(
         Rows of the samples, int64 ascending -> a classifier of these alone: features [m, d] -> labels [m].
     features, labels : arrays [n, d] and [n]
         Of all samples.
-    order : array [n]
-        A permutation of 0..n-1 that does not depend on the samples.
+    order : array [G]
+        A permutation of the groups' numbers that does not depend on the samples; without groups of 0..n-1.
     deployed : callable
         The classifier that is certified: features [m, d] -> labels [m].
     unlabelled : array [m, d], optional
         Features of further inputs.
     fits : int
         Number of classifiers at most. Samples between two of them are tested on the earlier one.
+    groups, unlabelled_groups : arrays [n] and [m], optional
+        The number of each sample's and input's group, 0..G-1 and any; default: each is one by itself.
 
     Raises
     ------
     DataError
-        Fewer than two samples, or an order that is none.
+        Fewer than two samples or groups, or an order that is none.
     """
-    n = len(labels)
-    if n < 2 or len(features) != n or sorted(order.tolist()) != list(range(n)):
+    units = np.arange(len(labels)) if groups is None else groups
+    n = len(set(units.tolist()))
+    if n < 2 or not len(features) == len(labels) == len(units) or sorted(order.tolist()) != sorted(set(units.tolist())):
         raise DataError(
-            f"{n} labels, {len(features)} rows of features and an order of {len(order)} are no samples to test one "
-            "after the other: give at least two, and a permutation of them."
+            f"{len(labels)} labels of {n} groups, {len(features)} rows of features and an order of {len(order)} are no "
+            "samples to test one after the other: give at least two groups, and a permutation of them."
         )
     start = n // 2
     bounds = np.unique(np.linspace(start, n, min(fits, n - start) + 1).round().astype(int))
     final = None if unlabelled is None or not len(unlabelled) else deployed(unlabelled)
-    errors, disagreement = 0, 0.0
+    inputs = np.arange(0 if final is None else len(final)) if unlabelled_groups is None else unlabelled_groups
+    errors, disagreement = 0.0, 0.0
     for first, last in pairwise(bounds.tolist()):
-        answers = fit(np.sort(order[:first]))
-        tested = order[first:last]
-        errors += int((answers(features[tested]) != labels[tested]).sum())
+        answers = fit(np.flatnonzero(np.isin(units, order[:first])))
+        tested = np.flatnonzero(np.isin(units, order[first:last]))
+        errors += float(means_of_groups(answers(features[tested]) != labels[tested], units[tested]).sum())
         if unlabelled is not None and final is not None:
-            disagreement += float((answers(unlabelled) != final).mean()) * len(tested)
+            differs = means_of_groups(answers(unlabelled) != final, inputs)
+            disagreement += float(differs.mean()) * (last - first)
     steps = n - start
     if final is None:
         return Progress(errors, steps, None, 0)
-    return Progress(errors, steps, disagreement / steps, len(final))
+    return Progress(errors, steps, disagreement / steps, len(set(inputs.tolist())))
 
 
-def bound_progress(found: Progress, n: int, delta: float = 0.01) -> ProgressiveCertificate:
+def bound_progress(found: Progress, n: int, delta: float = 0.01, samples: int | None = None) -> ProgressiveCertificate:
     """The certificate of what `progress` has counted.
+
+    Parameters
+    ----------
+    found : Progress
+    n : int
+        Samples of the deployed classifier; with groups their number.
+    delta : float
+    samples : int, optional
+        Samples of the n groups.
 
     Raises
     ------
@@ -187,10 +214,10 @@ def bound_progress(found: Progress, n: int, delta: float = 0.01) -> ProgressiveC
     """
     if found.disagreement is None:
         on_the_way = mixture_bound(found.errors, found.steps, delta)
-        return ProgressiveCertificate(found, n, on_the_way, 1.0, 1.0, delta)
+        return ProgressiveCertificate(found, n, on_the_way, 1.0, 1.0, delta, samples)
     on_the_way = mixture_bound(found.errors, found.steps, LABELLED_SHARE * delta)
     apart = disagreement_bound(found.disagreement, found.unlabelled, (1 - LABELLED_SHARE) * delta)
-    return ProgressiveCertificate(found, n, on_the_way, apart, min(1.0, on_the_way + apart), delta)
+    return ProgressiveCertificate(found, n, on_the_way, apart, min(1.0, on_the_way + apart), delta, samples)
 
 
 def disagreement_bound(mean: float, m: int, delta: float) -> float:

@@ -20,9 +20,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from pfedgp_core.certificate.groups import means_of_groups
 from pfedgp_core.certificate.levels import require_level
 from pfedgp_core.certificate.mixture_information import information_lower_bound
 from pfedgp_core.certificate.node_posterior import exact_gp, node_posterior
@@ -111,7 +113,7 @@ class TreePosterior(NamedTuple):
     pairs : list of (f [C, n_v], omega [C, n_v])
         One draw a chain at every node, for the paper's estimators.
     n, k : int
-        Samples and classes.
+        Samples, or their groups where these count, and classes.
     """
 
     empirical: tuple[float, float]
@@ -133,12 +135,13 @@ def certify_tree(
     *,
     tree_fixed: bool = False,
     draws: int = DRAWS,
+    groups: np.ndarray | None = None,
 ) -> TreeCertificate:
     """Bound the true risks of a fitted tree; the caller answers for the conditions.
 
     Parameters
     ----------
-    tree, nodes, labels, stream, draws
+    tree, nodes, labels, stream, draws, groups
         See ``tree_posterior``.
     federation_classes, delta, tree_fixed
         See ``bound_tree``.
@@ -148,7 +151,8 @@ def certify_tree(
     ConfigError, DataError, NonFiniteError
         See there.
     """
-    return bound_tree(tree_posterior(tree, nodes, labels, stream, draws), federation_classes, delta, tree_fixed)
+    posterior = tree_posterior(tree, nodes, labels, stream, draws, groups)
+    return bound_tree(posterior, federation_classes, delta, tree_fixed)
 
 
 def tree_posterior(
@@ -157,6 +161,7 @@ def tree_posterior(
     labels: Tensor,
     stream: Stream | None = None,
     draws: int = DRAWS,
+    groups: np.ndarray | None = None,
 ) -> TreePosterior:
     """Risks and KL of a tree's Q.
 
@@ -172,6 +177,8 @@ def tree_posterior(
         For the information draws, ``Stream(0, "certificate")`` if left out. Choosing it by its result is not allowed.
     draws : int
         Information draws; 0 uses the convexity bound alone and spends no delta on it.
+    groups : array [n], optional
+        The number of each sample's group, where groups and not samples are the independent draws.
 
     Raises
     ------
@@ -193,11 +200,14 @@ def tree_posterior(
             excess += posterior.excess
             node_sides.append(sides(posterior.mean, posterior.variance))
             pairs.append((posterior.pairs, omega))
-        sign, soft = (1.0 - path_probabilities(tree, labels, node_sides).mean(1)).tolist()
+        right = path_probabilities(tree, labels, node_sides)
+    if groups is not None:  # the theorem speaks of independent draws: the mean loss of a group is that of one
+        right = torch.stack([torch.from_numpy(means_of_groups(each, groups)) for each in right])
+    sign, soft = (1.0 - right.mean(1)).tolist()
     # Python's max(0.0, nan) further down would be 0.0, the one wrong answer to give.
     if not all(map(math.isfinite, (kl_convex, sign, soft))):
         raise NonFiniteError("The posterior is not finite: check that features, kernel and chains are.")
-    return TreePosterior((sign, soft), kl_convex, excess, ceiling, pairs, len(labels), len(tree.classes))
+    return TreePosterior((sign, soft), kl_convex, excess, ceiling, pairs, right.shape[1], len(tree.classes))
 
 
 def bound_tree(

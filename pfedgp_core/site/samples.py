@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pfedgp_core.data.own.groups import group_numbers
 from pfedgp_core.data.samples import Split
 from pfedgp_core.errors import DataError
 from pfedgp_core.site.origins import UNKNOWN, Origin
@@ -94,6 +95,20 @@ class SiteSamples:
     def repeated(self) -> int:
         """How many samples equal another one before them."""
         return len(self) - len(np.unique(self.digests, axis=0))
+
+    @property
+    def groups(self) -> np.ndarray | None:
+        """The number of each sample's group, int64 [N]; None where the samples name no groups."""
+        names = [origin.group for origin in self.origins]
+        return group_numbers(names) if any(names) else None
+
+    def repeated_elsewhere(self) -> int:
+        """How many samples equal one of another group; without groups, one before them."""
+        groups = self.groups
+        if groups is None:
+            return self.repeated()
+        pairs = {(row.tobytes(), group) for row, group in zip(self.digests, groups.tolist(), strict=True)}
+        return len(pairs) - len({digest for digest, _ in pairs})
 
     def counts(self, class_names: Sequence[str]) -> dict[str, int]:
         """Samples of each class that has some, by name, in the federation's order."""

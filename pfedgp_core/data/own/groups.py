@@ -6,15 +6,27 @@ A group is known by a hash of its name: the site's split file and its classifier
 import hashlib
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from pfedgp_core.words import counted, few
 
-__all__ = ["group_hashes", "shared_groups_text", "units_of"]
+__all__ = ["group_hashes", "group_numbers", "shared_groups_text", "units_of"]
 
 
 def group_hashes(groups: Sequence[str]) -> list[str]:
     """Hex hashes of the names of groups, length N."""
     known = {name: hashlib.sha256(b"pfedgp-group\0" + name.encode()).hexdigest() for name in set(groups)}
     return [known[name] for name in groups]
+
+
+def group_numbers(groups: Sequence[str]) -> np.ndarray:
+    """The number of each sample's group, int64 [N], in the order in which groups appear; an empty text is none.
+
+    A sample without a group is one by itself.
+    """
+    known: dict[str, int] = {}
+    numbers = [known.setdefault(name or f"\0{i}", len(known)) for i, name in enumerate(groups)]
+    return np.array(numbers, dtype=np.int64)
 
 
 def units_of(digests: Sequence[str], groups: Sequence[str] | None) -> dict[str, str]:

@@ -199,12 +199,13 @@ def _samples(reading: _Reading, usable: list[_Kept], name: str, findings: Findin
 
 def _groups(reading: _Reading, usable: list[_Kept], findings: Findings) -> tuple[str, ...] | None:
     """The patient's folder or DICOM field of each image, as the user says; where nothing is said the file of slices."""
-    layout = reading.wanted.layout
-    if not layout.group_column or not reading.wanted.labelled:
+    layout, labelled = reading.wanted.layout, reading.wanted.labelled
+    by_folder = layout.group_column == FOLDER
+    # Without classes the folders at the top may be the patients.
+    groups = tuple(one.file.folder or (one.file.label, "")[labelled] if by_folder else one.group for one in usable)
+    if not layout.group_column or not (labelled or all(groups)):
         paged = layout.pages == SLICES and any(one.page for one in usable)
         return tuple(name_below(one.file.path, reading.folder) for one in usable) if paged else None
-    by_folder = layout.group_column == FOLDER
-    groups = tuple(one.file.folder if by_folder else one.group for one in usable)
     if alone := [name_below(one.file.path, reading.folder) for one, own in zip(usable, groups, strict=True) if not own]:
         asks = "folder of its own for each patient in the class's folder" if by_folder else "DICOM file with that field"
         findings.problem(

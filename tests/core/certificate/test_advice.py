@@ -45,6 +45,13 @@ def test_held_out_samples_that_would_do() -> None:
     assert clopper_pearson(0, needed, 0.01) < 0.5 <= clopper_pearson(0, needed - 1, 0.01)
 
 
+def test_groups_are_asked_for_where_groups_count() -> None:
+    few = {**HeldOutCertificate(0, 3, clopper_pearson(0, 3, 0.01), 0.01, samples=9).to_dict(), **TWO}
+    assert re.search(r"of these 3 groups, about \d+ held-out groups", advice(few) or "")
+    on_the_way = {**bound_progress(Progress(0, 25, None, 0), 50, 0.01, samples=99).to_dict(), **TWO}
+    assert re.search(r"About \d+ unlabelled groups in all", advice(on_the_way) or "")
+
+
 def test_unlabelled_inputs_that_would_do() -> None:
     (needed,) = numbers(advice(progressive(0, 25, None, 0)))
     assert bound_progress(Progress(0, 25, 0.0, needed), 50, 0.01).deployed < 0.5

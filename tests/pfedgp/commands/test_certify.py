@@ -102,9 +102,9 @@ def test_progressive(certify: Certify, tmp_path: Path, capsys: pytest.CaptureFix
 def test_the_order_of_the_samples_is_the_model_s(certify: Certify, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     orders = []
 
-    def noted(fit: Any, features: Any, labels: Any, order: np.ndarray, *rest: Any) -> Any:
+    def noted(fit: Any, features: Any, labels: Any, order: np.ndarray, *rest: Any, **more: Any) -> Any:
         orders.append(order.tolist())
-        return progress(fit, features, labels, order, *rest)
+        return progress(fit, features, labels, order, *rest, **more)
 
     monkeypatch.setattr("pfedgp_core.certificate.progressive.progress", noted)
     certify("--unseen")

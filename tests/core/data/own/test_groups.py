@@ -10,7 +10,7 @@ import pytest
 from client.own_site import SPLIT_FILE, OwnSite
 from client.source import Source
 from pfedgp.cli import main
-from pfedgp_core.data.own.groups import units_of
+from pfedgp_core.data.own.groups import group_numbers, units_of
 from pfedgp_core.data.own.kept_split import assign_parts, keep_split
 from pfedgp_core.data.own.layout import Layout
 from pfedgp_core.data.own.reader import check_data, read_samples
@@ -160,3 +160,14 @@ def test_equal_samples_are_noted_and_never_in_two_splits(tmp_path: Path) -> None
     site = OwnSite(Source("ward", str(tmp_path / "a.npz"))).refresh()
     rows = [{row.tobytes() for row in own.inputs} for own in site.parts.values()]
     assert sum(map(len, rows)) == 5
+
+
+def test_images_without_classes_have_the_patient_of_their_folder(tmp_path: Path) -> None:
+    read = read_samples(grouped_folder(tmp_path / "new") / "ill", labelled=False, layout=FOLDER)
+    assert read.groups == tuple(name.split("/")[0] for name in read.ids)
+    Path(tmp_path / "new" / "ill" / "p1" / "0.png").rename(tmp_path / "new" / "ill" / "alone.png")
+    assert read_samples(tmp_path / "new" / "ill", labelled=False, layout=FOLDER).groups is None
+
+
+def test_numbers_of_groups() -> None:
+    assert group_numbers(["b", "a", "", "b", ""]).tolist() == [0, 1, 2, 0, 3]
