@@ -24,6 +24,7 @@ from pfedgp.processes.own_packages import foreign
 from pfedgp.processes.proxies import keep_direct
 from pfedgp.processes.signals import STOPPED, exit_code, ignore_stop_signals
 from pfedgp.verbs import VERBS
+from pfedgp_core.backbones import declare_backbones
 from pfedgp_core.errors import ArtefactError, ConfigError, DamagedStateError, DataError, PFedGPError
 
 __all__ = ["main"]
@@ -110,7 +111,9 @@ def _dispatch(argv: list[str]) -> int:
         )
         module = importlib.import_module(verb.module)
         module.add_arguments(parser)
-        code: int = module.main(parser.parse_args(argv[1:]))
+        args = parser.parse_args(argv[1:])
+        declare_backbones(getattr(args, "backbone", ()))
+        code: int = module.main(args)
         return code
 
     if argv and not argv[0].startswith("-"):

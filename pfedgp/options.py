@@ -9,6 +9,7 @@ from typing import Any
 from pfedgp.local.resources import ENGINES, Resources
 from pfedgp.natural_settings import natural_settings
 from pfedgp.own_dataset import with_own_data
+from pfedgp_core.backbones import FrozenName, is_frozen
 from pfedgp_core.config import Settings
 from pfedgp_core.config_text import describe, parse_assignment
 from pfedgp_core.errors import ConfigError
@@ -17,6 +18,7 @@ from pfedgp_core.presets import PRESETS, preset_settings
 __all__ = [
     "add_allow_network",
     "add_assignments",
+    "add_backbone",
     "add_column_key",
     "add_preset",
     "add_resources",
@@ -24,6 +26,7 @@ __all__ = [
     "check_simulation",
     "collect_settings",
     "column_key",
+    "pinned",
     "read_count",
     "read_resources",
     "read_whole",
@@ -63,6 +66,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
         # The values stay text here, so that every way to give a setting is read and refused by the same function.
         parser.add_argument(f"--{key}", metavar=metavar, help=shown.replace("%", "%%"))
     add_assignments(parser)
+    add_backbone(parser)
     add_preset(parser)
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="TOML file of settings, such as a run's config.toml"
@@ -102,8 +106,21 @@ def add_resources(parser: argparse.ArgumentParser, prefix: str = "") -> None:
         parser.add_argument(option, metavar=metavar, help=prefix + text)
 
 
+def add_backbone(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--backbone``, which `pfedgp.cli` hands to this process and its children."""
+    parser.add_argument(
+        "--backbone",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="weights of network = frozen:NAME on this machine: NAME=FILE of TorchScript, or NAME=ARCHITECTURE@FILE "
+        "for an architecture of torchvision (repeatable)",
+    )
+
+
 def add_allow_network(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--allow-network``: code that a model of another machine names needs a word from here."""
+    """Declare ``--allow-network`` and ``--backbone``: what a model of another machine names needs a word from here."""
+    add_backbone(parser)
     parser.add_argument(
         "--allow-network",
         action="append",
@@ -172,8 +189,33 @@ def run_folder(out: str, settings: Settings) -> Path:
     return path
 
 
-def check_simulation(settings: Settings, folder: Path) -> None:
+def pinned(settings: Settings, input_shape: tuple[int, ...] | None) -> Settings:
+    """The settings with a frozen backbone's width and hash in the network's name; all others as they are.
+
+    Raises
+    ------
+    ConfigError
+        The backbone's file is not here or cannot be used, or the shape of its inputs is not known.
+    """
+    if not is_frozen(settings.network):
+        return settings
+    if input_shape is None and not FrozenName.parse(settings.network).sha256:
+        raise ConfigError(
+            f"network = {settings.network!r} needs the shape of the sites' inputs: give for example "
+            "--set input-shape=3,224,224."
+        )
+    from pfedgp_core.model.frozen import pinned_name
+
+    return settings.replace(network=pinned_name(settings.network, input_shape or ()))
+
+
+def check_simulation(settings: Settings, folder: Path) -> Settings:
     """Find mistakes while they cost a second: data set, partition, network, folder, a missing accountant.
+
+    Returns
+    -------
+    Settings
+        As they are, with a frozen backbone `pinned`.
 
     Raises
     ------
@@ -197,7 +239,9 @@ def check_simulation(settings: Settings, folder: Path) -> None:
     simulated_partition(settings)
     needs = model_needs(settings, dataset.input_shape, len(dataset.class_names), copies=3)
     require_memory(needs, MemoryLimit.of_machine())
+    settings = pinned(settings, dataset.input_shape)
     build_network(settings.network, dataset.input_shape, settings.feature_dim)
+    return settings
 
 
 def read_whole(text: str, option: str, high: int) -> int:

@@ -89,6 +89,11 @@ VERBS = {
         "run a table of the paper, or one of ours, and write it with the paper's numbers",
         "pfedgp experiment table1_cifar10 --data-root cifar10.npz --columns c500 --budget 0.2",
     ),
+    "initial": Verb(
+        "pfedgp.commands.initial",
+        "write the model before round 1, which sites onboard without any training",
+        "pfedgp initial --network frozen:xray --backbone xray=xray.ts --data ward-3/images --out start",
+    ),
     "onboard": Verb(
         "pfedgp.commands.onboard",
         "give a site its personal classifier from its own data and a trained model, without training",

@@ -69,7 +69,9 @@ class Settings(SimulationSettings):
     classes: str = setting(
         "own", "classes of a client's tree: those of its data, or all of the federation", choices=("own", "all")
     )
-    network: str = setting("auto", f"kernel network: auto, {', '.join(NETWORKS)} or package.module:function")
+    network: str = setting(
+        "auto", f"kernel network: auto, {', '.join(NETWORKS)}, frozen:NAME or package.module:function"
+    )
     feature_dim: int = setting(84, "width of the features that enter the kernel", low=1, high=4096)
     # The federation
     rounds: int = setting(60, "communication rounds", low=1, high=1_000_000)

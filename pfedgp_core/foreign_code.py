@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
+from pfedgp_core.backbones import is_frozen
 from pfedgp_core.errors import ConfigError
 
 __all__ = ["refuse_foreign_code"]
@@ -9,6 +10,8 @@ __all__ = ["refuse_foreign_code"]
 
 def refuse_foreign_code(named: Mapping[str, str], allowed: Collection[str], author: str, remedy: str) -> None:
     """Make sure that only what belongs to pFedGP is named, or what the operator allowed. Nothing is imported.
+
+    A frozen backbone is no code of who names it: its file is one that the operator gave (`pfedgp_core.backbones`).
 
     Parameters
     ----------
@@ -27,7 +30,7 @@ def refuse_foreign_code(named: Mapping[str, str], allowed: Collection[str], auth
         An import path that is not allowed.
     """
     for kind, name in named.items():
-        if ":" in name and name not in allowed:
+        if ":" in name and name not in allowed and not (kind == "network" and is_frozen(name)):
             raise ConfigError(
                 f"{author} names the {kind} {name!r}, which is code that is not a part of pFedGP: if you trust it, "
                 f"install it here and {remedy.format(kind=kind, name=name)}."

@@ -59,7 +59,7 @@ def simulate(
     resources = Resources(workers, gpus, engine)
     chosen = collect_settings(flat, {}, [])
     folder = run_folder("" if out is None else str(out), chosen)
-    check_simulation(chosen, folder)
+    chosen = check_simulation(chosen, folder)
     from pfedgp.local.simulation import run_simulation
 
     with ExitStack() as silent:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pfedgp.layout_options import add_layout, layout_from
 from pfedgp.operator.addresses import is_loopback, join, parse_address
-from pfedgp.options import add_column_key, column_key
+from pfedgp.options import add_backbone, add_column_key, column_key
 from pfedgp.processes.limits import allow_files
 from pfedgp.processes.proxies import keep_direct
 from pfedgp.site.plan import SitePlan
@@ -59,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             metavar="PATH",
             help=f"code that the server may name as its {kind}: package.module:{form}, installed here (repeatable)",
         )
+    add_backbone(parser)
     parser.add_argument("--stock", action="store_true", help="run Flower's own SuperNode: slower, and runs any app")
     parser.add_argument("--insecure", action="store_true", help="plaintext, to a server on this machine only")
     parser.add_argument(

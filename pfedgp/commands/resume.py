@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from pfedgp.options import add_resources, read_resources
+from pfedgp.options import add_backbone, add_resources, read_resources
 from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
 from server.run.claim import is_claimed
 from server.run.resume import Resumable, has_config
@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--rounds", metavar="N", help="rounds to reach (default: those of the run); not fewer")
     add_resources(parser, "simulation: ")
+    add_backbone(parser)
     parser.add_argument("--state", metavar="FOLDER", help="deployment: the server's state folder")
     parser.add_argument("--control", metavar="HOST:PORT", help="deployment: the server's control address")
     parser.add_argument("--ca", metavar="FILE", help="deployment: the certificate that signed the server's")

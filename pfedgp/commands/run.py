@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp.operator.connection import add_connection
-from pfedgp.options import add_settings, collect_settings
+from pfedgp.options import add_settings, collect_settings, pinned
 from pfedgp_core.config import Settings
 from pfedgp_core.config_text import parse_assignment
+from pfedgp_core.data.spec import parse_shape
 from pfedgp_core.errors import ConfigError
 
 __all__ = ["add_arguments", "main"]
@@ -53,6 +54,8 @@ def main(args: argparse.Namespace) -> int:
         if not sites:
             raise ConfigError("No site is registered on the server: make keys with pfedgp certs, it registers them.")
         settings = _settings(args, flat, len(sites))
+        if not args.publish:
+            settings = pinned(settings, parse_shape(settings.input_shape))
         publish = args.publish or ""
         if target.here and not publish:  # the server app runs in this installation
             from pfedgp_core.learning.privacy import require_accountant

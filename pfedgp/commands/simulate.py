@@ -49,7 +49,7 @@ def main(args: argparse.Namespace) -> int:
     outputs.check()
     if args.seeds is not None:
         return _seeds(args, settings, folder, resources, outputs)
-    check_simulation(settings, folder)
+    settings = check_simulation(settings, folder)
     _name_left_out(settings)
 
     from pfedgp.local.simulation import run_simulation

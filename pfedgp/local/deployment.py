@@ -7,6 +7,7 @@ from typing import Any
 
 from pfedgp.local.processes import LocalFlower, write_app
 from pfedgp.processes.signals import interrupted
+from pfedgp_core.backbones import is_frozen
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
 from pfedgp_core.files.json_file import read_object
@@ -74,7 +75,7 @@ def _trust(settings: Settings) -> list[str]:
     """The options by which the sites take from this run what they would take from no server: its code and its data."""
     options = ["--data-root", settings.data_root] if settings.data_root else []
     for kind, name in (("method", settings.method), ("network", settings.network)):
-        options += [f"--allow-{kind}", name] if ":" in name else []
+        options += [f"--allow-{kind}", name] if ":" in name and not is_frozen(name) else []
     return options
 
 

@@ -1,7 +1,7 @@
 """The shared kernel network: from an input to the features that enter the kernel.
 
 All clients learn one network; everything personal happens in the Gaussian processes on top of it. A network is found
-by its name in the registry, or by import path ``package.module:function``.
+by its name in the registry, by import path ``package.module:function``, or is a frozen backbone, ``frozen:NAME``.
 """
 
 import importlib
@@ -11,7 +11,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from pfedgp_core.backbones import is_frozen
 from pfedgp_core.errors import ConfigError
+from pfedgp_core.model.frozen import FrozenNetwork, frozen_network
 from pfedgp_core.registry import NETWORKS
 from pfedgp_core.words import shape_text
 
@@ -33,7 +35,8 @@ def build_network(
     ----------
     name : str
         A name in `pfedgp_core.registry.NETWORKS`; ``auto``, which is lenet for images and mlp for vectors; or an
-        import path ``package.module:function`` of a function (input_shape, feature_dim) -> nn.Module.
+        import path ``package.module:function`` of a function (input_shape, feature_dim) -> nn.Module; or
+        ``frozen:NAME`` (`pfedgp_core.model.frozen`).
     input_shape : tuple of int
         Of one input: (channels, height, width) or (D,).
     feature_dim : int
@@ -87,12 +90,16 @@ def feature_width(network: nn.Module, input_shape: tuple[int, ...]) -> int:
     ConfigError
         The network cannot take such inputs, or does not return [N, d].
     """
+    if isinstance(network, FrozenNetwork) and network.backbone is None:
+        return network.width  # a server has the projection alone
     parameter = next(network.parameters(), torch.empty(0))
     training = network.training
     network.eval()
     try:
         with torch.no_grad():
             features = network(torch.zeros(2, *input_shape, device=parameter.device))
+    except ConfigError:
+        raise
     except Exception as error:
         raise ConfigError(
             f"The network cannot take inputs of shape {shape_text(input_shape)} ({_brief(error)}); choose another "
@@ -129,10 +136,13 @@ def _find(name: str, input_shape: tuple[int, ...]) -> Builder:
     if name in NETWORKS:
         # Loaded where a failure is explained: torchvision may be missing.
         return lambda shape, width: NETWORKS[name].load()(shape, width)  # noqa: PLW0108
+    if is_frozen(name):
+        return lambda shape, width: frozen_network(name, shape, width)
     module, separator, function = name.partition(":")
     if not (separator and module and function):
         raise ConfigError(
-            f"network = {name!r} is not known; choose one of: auto, {', '.join(NETWORKS)}, or package.module:function."
+            f"network = {name!r} is not known; choose one of: auto, {', '.join(NETWORKS)}, frozen:NAME, or "
+            "package.module:function."
         )
     try:
         builder: Builder = getattr(importlib.import_module(module), function)

@@ -9,7 +9,7 @@ from pfedgp_core.heads.make import make_head
 from pfedgp_core.kernels.base import Kernel
 from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.model.flat import fill, flatten, length
-from pfedgp_core.model.network import build_network
+from pfedgp_core.model.network import build_network, feature_width
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.registry import VARIANTS
 
@@ -74,8 +74,7 @@ class SharedState(nn.Module):
         head = make_head(settings)
         inducing = log_scales = None
         if VARIANTS[settings.variant].needs_inducing:
-            with torch.no_grad():
-                width = network(torch.zeros(1, *input_shape)).shape[1]
+            width = feature_width(network, input_shape)
             shape = (head.inducing_sets(class_count), settings.inducing_per_class, width)
             inducing = INDUCING_SPREAD * Stream(settings.seed, "initial-inducing").normal(*shape)
         if settings.gp.learn_scales:
