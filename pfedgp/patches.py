@@ -27,7 +27,8 @@ def patches_of(side: str) -> tuple[Patch, ...]:
         from pfedgp.site.patches import SITE_PATCHES
 
         return SITE_PATCHES
+    from pfedgp.local.ray_end import RayEnd
     from pfedgp.local.ray_signals import RaySignals
     from pfedgp.local.ray_start import RayStart
 
-    return (RaySignals(), RayStart())
+    return (RaySignals(), RayStart(), RayEnd())

@@ -8,6 +8,7 @@ from contextlib import ExitStack, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 from pfedgp.local.gpus import GPUShare
+from pfedgp.local.ray_end import RayEnd
 from pfedgp.local.ray_signals import RaySignals
 from pfedgp.local.ray_start import RayStart, socket_folder
 from pfedgp.local.serving import Serving
@@ -60,8 +61,8 @@ def run_on_ray(settings: Settings, share: GPUShare, cluster: str, serving: Servi
 
     logging.getLogger("flwr").setLevel(logging.CRITICAL)  # what fails is named by the run's own log
     farewell, workers, gpus = ExitStack(), share.workers, float(share.gpus)
-    with RaySignals(signals).applied(), RayStart().applied():
-        lost = tuple(lost_patches([RaySignals(), RayStart()]))
+    with RaySignals(signals).applied(), RayStart().applied(), RayEnd().applied():
+        lost = tuple(lost_patches([RaySignals(), RayStart(), RayEnd()]))
         options = QUIET | ({} if cluster else _of_this_machine(share))
         if cluster:
             workers = _join(cluster)
