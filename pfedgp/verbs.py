@@ -54,6 +54,16 @@ VERBS = {
         "run one site of a deployment on its own data",
         "pfedgp client --name ward-3 --superlink fl.example.org:9092 --ca ca.crt --key ward-3 --data ward-3/images",
     ),
+    "policy": Verb(
+        "pfedgp.governance.policy",
+        "make or show what a site lets its server do",
+        "pfedgp policy --state state --init",
+    ),
+    "approve": Verb(
+        "pfedgp.governance.approve",
+        "show what a run would send from this site, and let it in",
+        "pfedgp approve 3f9c0a71b2d4e688 --state state",
+    ),
     "doctor": Verb(
         "pfedgp.commands.doctor",
         "find out why a site or a server of a deployment does not work, with a remedy for each problem",

@@ -16,6 +16,7 @@ __all__ = [
     "NotPositiveDefiniteError",
     "NumericalError",
     "PFedGPError",
+    "PolicyError",
     "RunFailedError",
     "UnreadableFileError",
 ]
@@ -86,6 +87,10 @@ class ArtefactError(PFedGPError):
 
 class DamagedStateError(ArtefactError):
     """What pFedGP keeps itself, such as a checkpoint, a run's folder or a saved site, is not what was written."""
+
+
+class PolicyError(PFedGPError):
+    """A site's own policy forbids what a server asks for, or cannot be read, which forbids everything."""
 
 
 class RunFailedError(PFedGPError):

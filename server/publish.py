@@ -45,6 +45,7 @@ _REMEDIES = {  # by the type of exception that a node tells; its text stays ther
     "ArtefactError": "its site folder cannot be used: see the node's log",
     "ConfigError": "its node config or this model does not suit it: see the node's log",
     "DataError": "its data cannot be used: see the node's log, or pfedgp check-data there",
+    "PolicyError": "the site's own policy forbids it: see pfedgp policy there",
     "NoSiteFolderError": "it takes no model: start it with --node-config 'site=\"FOLDER\"'",
 }
 

@@ -21,6 +21,7 @@ from pfedgp_core.files.keys import read_site_key
 from pfedgp_core.files.private import as_private
 from pfedgp_core.memory import MemoryLimit
 from pfedgp_core.names import NAME_LIMIT, name_fault
+from pfedgp_core.policy.site_policy import FOLDER as POLICY_FOLDER
 
 __all__ = ["add_arguments", "main"]
 
@@ -97,6 +98,11 @@ def _plan(args: argparse.Namespace) -> SitePlan:
     _check_path(args.data or "")
     name = args.name or f"client-{args.partition_id}"
     state = (args.state.expanduser() if args.state else _default_state(name)).absolute()
+    if args.stock and (state / POLICY_FOLDER).exists():
+        raise ConfigError(
+            f"{state / POLICY_FOLDER} holds this site's policy, which Flower's own SuperNode does not obey: leave out "
+            "--stock."
+        )
     config: dict[str, str | int] = {"device": args.device, "state": str(state), "site": str(state / "site")}
     if args.name is not None:
         config["client-name"] = args.name

@@ -13,10 +13,14 @@ from pfedgp.doctor.fleet_call import FLOWER_SERIES
 from pfedgp.doctor.problem import Check, Problem
 from pfedgp.operator.state import is_network_file_system
 from pfedgp_core.checks import printable
-from pfedgp_core.errors import UnreadableFileError
+from pfedgp_core.errors import PolicyError, UnreadableFileError
 from pfedgp_core.files.json_file import read_object
 from pfedgp_core.files.lock import is_locked
 from pfedgp_core.files.whole import resolved
+from pfedgp_core.policy.ledger import Ledger
+from pfedgp_core.policy.refusals import last_refusal
+from pfedgp_core.policy.runs import Runs
+from pfedgp_core.policy.site_policy import read_policy
 from pfedgp_core.wire.notice import WORDS_LIMIT
 from pfedgp_core.wire.versions import software_versions
 from pfedgp_core.words import counted, size
@@ -24,7 +28,7 @@ from pfedgp_core.words import counted, size
 if TYPE_CHECKING:
     from pfedgp_core.data.tables.choice import TableChoice
 
-__all__ = ["check_client", "check_data_at", "check_device", "check_folder", "check_versions", "warning"]
+__all__ = ["check_client", "check_data_at", "check_device", "check_folder", "check_policy", "check_versions", "warning"]
 
 LITTLE_SPACE, TOO_LITTLE_SPACE = 2_000_000_000, 200_000_000
 
@@ -88,9 +92,32 @@ def check_client(folder: Path) -> Iterator[Check]:
         yield Check("progress", fact)
     else:
         yield Check("progress", "no round has been trained with this folder")
+    yield check_policy(folder)
     told = _read(folder / NOTICE_FILE)
     if words := printable(str(told.get("words", "")), 2 * WORDS_LIMIT):
         yield _server_said(words, told, str(done.get("time", "")))
+
+
+def check_policy(folder: Path) -> Check:
+    """See whether a site has a policy that can be read, and what it refused last."""
+    try:
+        policy = read_policy(folder)
+        if policy is None:
+            return Check("policy", "none: this site answers every run of its server")
+        runs, ledger = Runs.read(folder), Ledger.read(folder)
+    except PolicyError as error:
+        remedy = "Until then this site refuses everything; pfedgp policy shows what is in force."
+        return Check("policy", "", Problem("policy", str(error), remedy, lasting=True))
+    approved = f"{counted(len(runs.approved), 'run')} approved" if policy.runs == "approved" else "any run"
+    fact = f"{approved}, {counted(sum(ledger.updates.values()), 'update')} left"
+    if not (refusal := last_refusal(folder)):
+        return Check("policy", fact)
+    problem = warning(
+        "policy-refused",
+        f"The policy refused at {refusal['time']} ({refusal['kind']}): {refusal['reason']}",
+        "Approve the run or change the policy, if this site is to take part.",
+    )
+    return Check("policy", fact, problem)
 
 
 def _server_said(words: str, told: dict[str, Any], trained: str) -> Check:

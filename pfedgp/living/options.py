@@ -11,7 +11,7 @@ from pfedgp_core.errors import ConfigError
 from pfedgp_core.names import NAME_LIMIT, escaped, name_fault
 from pfedgp_core.words import cut
 
-__all__ = ["LONGEST", "add_site_options", "show"]
+__all__ = ["LONGEST", "add_site_options", "person", "show"]
 
 LONGEST = 1_000  # characters of a name in a column of text; JSON has all of it
 
@@ -23,7 +23,7 @@ def add_site_options(parser: argparse.ArgumentParser, changes: bool) -> None:
         parser.add_argument(
             "--by",
             metavar="NAME",
-            type=_name,
+            type=person,
             default="",
             help="who does it, for the site's history (default: this user)",
         )
@@ -31,7 +31,7 @@ def add_site_options(parser: argparse.ArgumentParser, changes: bool) -> None:
     add_allow_network(parser)
 
 
-def _name(text: str) -> str:
+def person(text: str) -> str:
     """A name that stays in one field of one line of a site's history.
 
     Raises

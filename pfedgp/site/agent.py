@@ -30,7 +30,9 @@ from flwr.supercore.task_identity import TaskIdentity
 from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
 
 from pfedgp.site.flower_waits import Waits
+from pfedgp.site.gate import REFUSED, SiteGate
 from pfedgp.site.worker_process import WorkerDied, WorkerLate, WorkerProcess, WorkerUnusable
+from pfedgp_core.errors import PolicyError
 from pfedgp_core.wire.names import CONFIG, HELLO, NOTICE, ONBOARD, ROUND, SPLIT
 
 __all__ = ["Agent", "time_left"]
@@ -60,6 +62,8 @@ class Agent(threading.Thread):
         App and version that runs must have, as ``publisher/name:version``.
     report : callable
         Takes events for the supervisor: a kind and fields.
+    gate : SiteGate
+        Asked before a request is taken up and before its reply leaves.
     """
 
     def __init__(
@@ -70,9 +74,11 @@ class Agent(threading.Thread):
         waits: Waits,
         allowed: str,
         report: Callable[..., Any],
+        gate: SiteGate,
     ) -> None:
         super().__init__(name="pfedgp-agent", daemon=True)
         self._address, self._worker, self._waits, self._allowed, self._report = address, worker, waits, allowed, report
+        self._gate = gate
         protected = frozenset({"/flwr.proto.Runtime/AcquireTask"})
         self._last, self._served, self._resting = time.monotonic(), False, False
         self._executor = self._client(
@@ -191,10 +197,15 @@ class Agent(threading.Thread):
 
         identity = (TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id)
         try:
+            admitted = self._gate.admit(message, str(run.run_id))
             answer: tuple[Message, Context] = self._worker.call(
                 (message, context, identity), time_left(message), heartbeat
             )
+            self._gate.release(admitted, answer[0])
             return answer
+        except PolicyError as error:
+            self._report("problem", text=f"The site's policy: {error}")
+            return _error(message, ErrorCode.CLIENT_APP_RAISED_EXCEPTION, REFUSED), context
         except (WorkerDied, WorkerUnusable) as error:
             self._report("problem", text=f"The worker died: {error}; it is started again.")
             return _error(message, ErrorCode.CLIENT_APP_CRASHED, "worker died"), context

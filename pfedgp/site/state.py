@@ -18,7 +18,7 @@ from pfedgp_core.files.whole import explained
 __all__ = ["SiteState"]
 
 LOG_BYTES, LOG_FILES = 2_000_000, 4
-_FOLDERS = ("logs", "flwr", "site", "kept")
+_FOLDERS = ("logs", "flwr", "site", "kept", "policy", "audit")
 _OURS = (*_FOLDERS, "lock", "client.json", "progress.json", "split.json")
 
 

@@ -10,6 +10,7 @@ import secrets
 import signal
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 from pfedgp.processes.flower import flower_program, free_ports
@@ -40,7 +41,7 @@ def main(arguments: list[str]) -> int:
     except ConfigError as error:
         events.report("refused", text=str(error))
         return 1
-    return _run(flags, events)
+    return _run(flags, events, Path(plan.state))
 
 
 class Events:
@@ -59,13 +60,14 @@ class Events:
                 return
 
 
-def _run(flags: list[str], events: Events) -> int:
+def _run(flags: list[str], events: Events, state: Path) -> int:
     # Whatever goes wrong in a thread of Flower, such as its heartbeat, would leave a node that looks alive and is not.
     threading.excepthook = _end
     logger.addHandler(logging.StreamHandler(sys.stderr))
     from flwr.supernode.cli import flower_supernode
 
     from pfedgp.site.agent import Agent
+    from pfedgp.site.gate import SiteGate
     from pfedgp.site.worker_process import WorkerProcess
 
     waits = Waits()
@@ -74,7 +76,7 @@ def _run(flags: list[str], events: Events) -> int:
     secret = secrets.token_bytes(32)
     worker = WorkerProcess(APP, lambda pid: events.report("worker", pid=pid))
     address = f"127.0.0.1:{flags[flags.index('--port') + 1]}"
-    Agent(address, secret, worker, waits, APP_ID, events.report).start()
+    Agent(address, secret, worker, waits, APP_ID, events.report, SiteGate(state)).start()
     sys.argv = [
         *("flower-supernode", *flags),
         *("--isolation", "process", "--superexec-auth-secret-file", f"/dev/fd/{_pipe(secret)}"),

@@ -21,7 +21,7 @@ from pfedgp_core.files.regular import MalformedError
 from pfedgp_core.wire.encodings import Encoded
 from pfedgp_core.wire.names import METRICS, SHARED, Fields
 
-__all__ = ["PACKED_LIMIT", "fits", "pack", "unpack", "unpack_update", "unpack_vector"]
+__all__ = ["FLOAT32", "PACKED_LIMIT", "SHARED_TYPE", "fits", "pack", "unpack", "unpack_update", "unpack_vector"]
 
 PACKED_LIMIT = 4 * 1024 * 1024  # bytes; below the size from which Flower cuts arrays into pieces
 SHARED_TYPE, FLOAT32 = "shared_type", "<f4"

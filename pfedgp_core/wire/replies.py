@@ -12,7 +12,7 @@ from pfedgp_core.metrics.evidence import TemperatureEvidence
 from pfedgp_core.metrics.regression import RegressionSums
 from pfedgp_core.wire.names import CLIENT, OK, SPLIT, STATUS, STATUSES, Fields
 
-__all__ = ["EvaluateReply", "TrainReply", "riding_evaluation"]
+__all__ = ["RIDING", "RIDING_ERROR", "EvaluateReply", "TrainReply", "riding_evaluation"]
 
 RIDING, RIDING_ERROR = "evaluation.", "evaluation.error"  # prefix of an evaluation that rides in a train reply
 LOSS_LIMIT = 1e12

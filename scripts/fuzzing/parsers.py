@@ -4,10 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from scripts.fuzzing.data_readers import DATA_READERS
+from scripts.fuzzing.governed_readers import GOVERNED_READERS
 from scripts.fuzzing.image_sets import IMAGE_SETS
 from scripts.fuzzing.state_readers import STATE_READERS
 from scripts.fuzzing.trial import Trial
 
 __all__ = ["PARSERS"]
 
-PARSERS: dict[str, Callable[[Path], Trial]] = STATE_READERS | DATA_READERS | IMAGE_SETS
+PARSERS: dict[str, Callable[[Path], Trial]] = STATE_READERS | GOVERNED_READERS | DATA_READERS | IMAGE_SETS

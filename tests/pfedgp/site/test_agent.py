@@ -1,6 +1,7 @@
 """The agent: the time that it gives a message, and replies that the SuperNode has dropped."""
 
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,6 +12,7 @@ from flwr.supercore.inflatable import inflatable_utils
 from pfedgp.site import agent
 from pfedgp.site.agent import time_left
 from pfedgp.site.flower_waits import Waits
+from pfedgp.site.gate import SiteGate
 from pfedgp_core.wire.names import CONFIG, ROUND, SPLIT
 
 if TYPE_CHECKING:
@@ -28,7 +30,9 @@ def test_the_time_limit_is_the_servers_whatever_the_clocks_say() -> None:
     assert left(now - 500, 60.0) == 1.0
 
 
-def test_a_worker_that_nobody_asks_ends_and_is_there_for_the_next_message(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_nobody_asks_ends_and_is_there_for_the_next_message(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     told: list[str] = []
     worker = SimpleNamespace(pid=7, ensured=0, stopped=0)
 
@@ -43,6 +47,7 @@ def test_a_worker_that_nobody_asks_ends_and_is_there_for_the_next_message(monkey
     served = agent.Agent(
         *("127.0.0.1:1", b"x" * 32, cast("WorkerProcess", worker), Waits(), "app:1"),
         lambda kind, **_: told.append(kind),
+        SiteGate(tmp_path),
     )
     served._rest()
     assert (worker.stopped, told) == (0, [])
@@ -60,7 +65,7 @@ def test_a_worker_that_nobody_asks_ends_and_is_there_for_the_next_message(monkey
 
 @pytest.mark.parametrize("dropped", [True, False])
 def test_a_reply_that_the_supernode_has_dropped_does_not_end_the_site(
-    monkeypatch: pytest.MonkeyPatch, dropped: bool
+    monkeypatch: pytest.MonkeyPatch, dropped: bool, tmp_path: Path
 ) -> None:
     waits, told = Waits(), list[dict[str, Any]]()
     message = Message(RecordDict({CONFIG: ConfigRecord({ROUND: 5, SPLIT: "test"})}), 1, "train")
@@ -80,6 +85,7 @@ def test_a_reply_that_the_supernode_has_dropped_does_not_end_the_site(
     served = agent.Agent(
         *("127.0.0.1:1", b"x" * 32, cast("WorkerProcess", worker), waits, "app:1"),
         lambda kind, **fields: told.append(fields),
+        SiteGate(tmp_path),
     )
     if dropped:
         served._serve(cast("Any", None))
