@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import torch
 
 from client.foreign_code import with_own_root
@@ -14,8 +15,10 @@ from client.source import Source
 from pfedgp_core.config import Settings
 from pfedgp_core.data.datasets import ClientData, TensorSplit
 from pfedgp_core.data.own.class_ids import map_classes
+from pfedgp_core.data.own.model_scale import looks_inverted
 from pfedgp_core.data.simulated import simulated_client, simulated_partition, simulated_summary
 from pfedgp_core.data.spec import DataSpec, class_list
+from pfedgp_core.data.value_range import OPEN
 from pfedgp_core.devices import choose_device
 from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.wire.hello import Hello
@@ -148,6 +151,11 @@ def _warn_of_misfit(own: OwnSite, settings: Settings, spec: DataSpec | None) -> 
         )
     if spec and (reason := own.range_misfit(spec)):
         logger.warning("this site cannot take part: %s", reason)
+    if spec and own.value_range not in ("", OPEN) and looks_inverted(np.array(own.mean), np.array(spec.mean)):
+        logger.warning(
+            "the images are %s, and those of the federation are not: check whether their grey values are inverted",
+            "light" if np.mean(own.mean) > 0.5 else "dark",
+        )
     if spec and (doubt := _other_columns(own, spec)):
         logger.warning("%s", doubt)
     class_names = spec.class_names if spec else class_list(settings.class_names)

@@ -134,7 +134,7 @@ def _new_groups(site: "SavedSite", samples: "Samples", path: Path) -> np.ndarray
         A group is one of the site's own, or cannot be told from these.
     """
     from pfedgp_core.certificate.classifier import NoCertificateError
-    from pfedgp_core.data.own.groups import group_hashes, group_numbers
+    from pfedgp_core.data.own.groups import former_group_hashes, group_hashes, group_numbers
 
     own = {origin.group for origin in site.samples.origins if origin.group}
     if samples.groups is None:
@@ -146,7 +146,8 @@ def _new_groups(site: "SavedSite", samples: "Samples", path: Path) -> np.ndarray
             )
         return None
     hashes = group_hashes(samples.groups)
-    if torn := sum(name in own for name in hashes):
+    both = zip(hashes, former_group_hashes(samples.groups), strict=True)
+    if torn := sum(not own.isdisjoint(names) for names in both):
         raise NoCertificateError(
             f"{torn} of the {len(hashes)} samples in {path} are of groups that the site has samples of, so they are "
             "not independent of it: leave these groups out, or give them names of their own if they are others."

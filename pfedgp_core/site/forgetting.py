@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pfedgp_core.data.own.groups import group_hashes
+from pfedgp_core.data.own.groups import former_group_hashes, group_hashes
 from pfedgp_core.errors import DataError
 from pfedgp_core.site.history import Event
 from pfedgp_core.site.saved import SavedSite
@@ -60,7 +60,8 @@ def chosen_rows(site: SavedSite, ids: Sequence[str], groups: Sequence[str], repe
     """
     origins = site.samples.origins
     known = Counter(origin.id for origin in origins if origin.id)
-    hashes = dict(zip(groups, group_hashes(groups), strict=True))
+    # A site of a former version has the hashes of names as they were written.
+    hashes = dict(zip(groups, zip(group_hashes(groups), former_group_hashes(groups), strict=True), strict=True))
     here = {origin.group for origin in origins if origin.group}
     if ids and not known:
         raise DataError(
@@ -72,7 +73,7 @@ def chosen_rows(site: SavedSite, ids: Sequence[str], groups: Sequence[str], repe
             f"The samples of the site {site.name!r} have no groups: forget them by id, or make the site again with "
             "pfedgp onboard --refresh and --group-column."
         )
-    missing = [name for name in ids if name not in known] + [name for name in groups if hashes[name] not in here]
+    missing = [name for name in ids if name not in known] + [name for name in groups if here.isdisjoint(hashes[name])]
     if missing:
         names = few(list(map(repr, missing)))
         raise DataError(f"The site {site.name!r} has no sample of {names}: nothing was changed.")
@@ -82,7 +83,7 @@ def chosen_rows(site: SavedSite, ids: Sequence[str], groups: Sequence[str], repe
             f"The id {cut(many[0], 80)!r} names {known[many[0]]} samples of the site {site.name!r}: give --repeated to "
             "forget all that have it, or --group."
         )
-    wanted, gone = set(ids), set(hashes.values())
+    wanted, gone = set(ids), {hashed for both in hashes.values() for hashed in both}
     return np.array([bool((o.id and o.id in wanted) or (o.group and o.group in gone)) for o in origins], dtype=bool)
 
 

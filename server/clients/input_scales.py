@@ -11,6 +11,7 @@ from pfedgp_core.data.spec import LARGEST_INPUT, DataSpec
 from pfedgp_core.wire.hello import Hello
 from server.clients.bounded_moments import SMALLEST_SPREAD, far_moments, usual_moments
 from server.clients.columns import aligned, usual_columns
+from server.clients.grey_values import inverted_doubts
 from server.clients.value_ranges import comparable, feature_text
 
 __all__ = ["HOPELESS_SCALE", "impossible_moments", "off_scale", "on_another_scale", "scale_doubts"]
@@ -98,12 +99,12 @@ def off_scale(hello: Hello, spec: DataSpec, times: float = OTHER_SCALE) -> str:
 
 
 def scale_doubts(hellos: Sequence[Hello]) -> list[str]:
-    """Say whose units somebody should look at before round 1; empty where nobody's."""
-    holders = _holders(hellos)
+    """Say whose units or grey values somebody should look at before round 1; empty where nobody's."""
+    doubts, holders = inverted_doubts(hellos), _holders(hellos)
     if len(holders) != 2:
-        return far_moments(holders)
+        return doubts + far_moments(holders)
     doubt = _two_scales(holders)
-    return [doubt] if doubt else []
+    return [*doubts, doubt] if doubt else doubts
 
 
 def _two_scales(holders: Sequence[Hello]) -> str:

@@ -14,6 +14,7 @@ from pfedgp_core.data.own.array_columns import ArrayColumns
 from pfedgp_core.data.own.array_labels import checked_labels, named_labels
 from pfedgp_core.data.own.array_parts import PART_NAMES, part_in_archive
 from pfedgp_core.data.own.channels import arranged_images, as_slices
+from pfedgp_core.data.own.groups import group_name
 from pfedgp_core.data.own.image_fit import fit_arrays
 from pfedgp_core.data.own.ranged import ranged
 from pfedgp_core.data.own.samples import Block, Findings, Samples, Wanted, input_digests, label_texts
@@ -138,7 +139,7 @@ def _samples(
     if shaped is None:
         return None
     ids = [str(first + i + 1) for i in range(len(arranged) // pages)]
-    names = None if groups is None else label_texts(groups.reshape(len(groups)))
+    names = None if groups is None else tuple(map(group_name, label_texts(groups.reshape(len(groups)))))
     if pages > 1:
         names = tuple(f"volume {one}" for one in ids) if names is None else names
         ids = [f"{one}#{page + 1}" for one in ids for page in range(pages)]

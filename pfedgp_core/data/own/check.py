@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pfedgp_core.data.column_names import COLUMN_NAME_LIMIT, HASHED, is_hashed, plain_columns
-from pfedgp_core.data.own.groups import shared_groups_text
+from pfedgp_core.data.own.groups import group_notes, shared_groups_text
 from pfedgp_core.data.own.samples import Findings, Samples
 from pfedgp_core.data.spec import CLASS_NAME_LIMIT, CLASSES_OF_A_SITE, LARGEST_INPUT, normal_class, spellings
 from pfedgp_core.data.tables.facts import ColumnFacts, facts_lines
@@ -108,9 +108,7 @@ def report_on(split: str, samples: Samples | None, findings: Findings, regressio
     if samples is not None:
         problems += unusable(samples, regression)
     if samples is not None and samples.groups is not None:
-        remarks.append(
-            f"{counted(len(set(samples.groups)), 'group')} of samples, each of which stays in one split as a whole."
-        )
+        remarks += group_notes(samples.groups)
     if samples is not None and samples.inputs.ndim == 2 and not samples.columns:
         remarks.append(
             "The values have no names of columns, so they are taken by position: all sites must have the same features "

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from pfedgp_core.data.own.channels import CHANNELS, SLICES
+from pfedgp_core.data.own.groups import group_name
 from pfedgp_core.data.own.image_fit import asked_channels, check_sizes, resized_note
 from pfedgp_core.data.own.image_listing import ImageFile, list_images, name_below
 from pfedgp_core.data.own.layout import FOLDER
@@ -202,7 +203,9 @@ def _groups(reading: _Reading, usable: list[_Kept], findings: Findings) -> tuple
     layout, labelled = reading.wanted.layout, reading.wanted.labelled
     by_folder = layout.group_column == FOLDER
     # Without classes the folders at the top may be the patients.
-    groups = tuple(one.file.folder or (one.file.label, "")[labelled] if by_folder else one.group for one in usable)
+    groups = tuple(
+        one.file.folder or (one.file.label, "")[labelled] if by_folder else group_name(one.group) for one in usable
+    )
     if not layout.group_column or not (labelled or all(groups)):
         paged = layout.pages == SLICES and any(one.page for one in usable)
         return tuple(name_below(one.file.path, reading.folder) for one in usable) if paged else None

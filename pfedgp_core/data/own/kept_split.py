@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pfedgp_core.data.own.groups import group_hashes, units_of
+from pfedgp_core.data.own.groups import former_group_hashes, group_hashes, units_of
 from pfedgp_core.data.own.split_file import PARTS, KeptSplit, read_split, write_split
 from pfedgp_core.errors import DataError
 from pfedgp_core.words import cut
@@ -137,8 +137,9 @@ def _fixed(
 ) -> dict[str, str]:
     """The part of every unit of which something is known; DataError where that is in several."""
     fixed: dict[str, str] = {}
-    for digest, group, hashed in zip(digests, groups, group_hashes(groups), strict=True):
-        for part in (parts.get(digest), known_groups.get(hashed)):
+    hashes = zip(group_hashes(groups), former_group_hashes(groups), strict=True)
+    for digest, group, (hashed, former) in zip(digests, groups, hashes, strict=True):
+        for part in (parts.get(digest), known_groups.get(hashed), known_groups.get(former)):
             if part is not None and fixed.setdefault(unit[digest], part) != part:
                 where = sorted({part, fixed[unit[digest]]})
                 raise DataError(

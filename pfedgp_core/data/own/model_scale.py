@@ -15,7 +15,7 @@ __all__ = ["FAR", "looks_inverted", "scale_notes"]
 FAR = 30.0  # deviations of the model's data, or how much smaller a site's own deviation is
 FEWEST = 10  # samples from which a small deviation says something
 SHOWN = 5  # columns that are named
-INVERTED = 0.3  # from the middle grey, by which means lie apart when one of two sites is inverted
+INVERTED = 0.15  # from the middle grey, by which means lie apart when one of two sites is inverted
 
 
 def scale_notes(inputs: np.ndarray, columns: Sequence[str], mean: np.ndarray, std: np.ndarray) -> list[str]:

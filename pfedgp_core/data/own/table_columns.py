@@ -9,6 +9,7 @@ import numpy as np
 
 from pfedgp_core.column_rules import column_rules
 from pfedgp_core.data.column_names import is_hashed, near_columns, plain_columns
+from pfedgp_core.data.own.groups import group_name
 from pfedgp_core.data.own.samples import Findings, Samples, Wanted, input_digests
 from pfedgp_core.data.tables.choice import is_index
 from pfedgp_core.data.tables.draft import draft_rules
@@ -145,6 +146,7 @@ def usable_rows(table: RawTable, marks: Marks, roles: Roles, wanted: Wanted, fin
     if wanted.describe:
         findings.columns = column_facts(table, marks.labels, roles.label, roles.features)
         findings.rules = draft_rules(table, roles.features)
+    own_groups = None if marks.groups is None else tuple(map(group_name, marks.groups))
     made = encoded(table.select(roles.features), column_rules(wanted.layout.rules or ""))
     matrix, inputs = made.matrix(len(table)), tuple(made.names)
     if wanted.layout.columns is not None:
@@ -161,14 +163,14 @@ def usable_rows(table: RawTable, marks: Marks, roles: Roles, wanted: Wanted, fin
     _note_overflow(matrix, values, inputs, table.ids, findings)
     if wanted.labelled:
         good &= _filled(marks.labels, "class", roles.label, table.ids, findings)
-        good &= _filled(marks.groups, "group", roles.group, table.ids, findings)
+        good &= _filled(own_groups, "group", roles.group, table.ids, findings)
     if not len(table) and not findings.problems:
         findings.problem("The table has no row: give at least one sample.")
     rows = np.flatnonzero(good).tolist()
     if not rows or not inputs:
         return None
     chosen = values[rows]
-    kept, groups = (None if of is None else tuple(of[i] for i in rows) for of in (marks.labels, marks.groups))
+    kept, groups = (None if of is None else tuple(of[i] for i in rows) for of in (marks.labels, own_groups))
     digests = input_digests(chosen[:, _by_name(inputs)]) if wanted.digests else None
     called = [name or one for name, one in zip(marks.names or [""] * len(table), table.ids, strict=True)]
     return Samples(chosen, tuple(called[i] for i in rows), kept, inputs, digests, groups=groups)

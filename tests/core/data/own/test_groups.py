@@ -1,5 +1,6 @@
 """Groups of samples, such as patients: whole in one part, in data that grow too, and kept as hashes alone."""
 
+import hashlib
 import json
 from collections import Counter
 from pathlib import Path
@@ -10,10 +11,18 @@ import pytest
 from client.own_site import SPLIT_FILE, OwnSite
 from client.source import Source
 from pfedgp.cli import main
-from pfedgp_core.data.own.groups import group_numbers, units_of
+from pfedgp_core.data.own.groups import (
+    former_group_hashes,
+    group_hashes,
+    group_key,
+    group_numbers,
+    shared_groups_text,
+    units_of,
+)
 from pfedgp_core.data.own.kept_split import assign_parts, keep_split
 from pfedgp_core.data.own.layout import Layout
 from pfedgp_core.data.own.reader import check_data, read_samples
+from pfedgp_core.data.own.split_file import KeptSplit, write_split
 from pfedgp_core.errors import ArtefactError, DataError
 from tests.data_files import refused
 
@@ -171,3 +180,37 @@ def test_images_without_classes_have_the_patient_of_their_folder(tmp_path: Path)
 
 def test_numbers_of_groups() -> None:
     assert group_numbers(["b", "a", "", "b", ""]).tolist() == [0, 1, 2, 0, 3]
+
+
+def test_ways_of_writing_a_name_are_one_group() -> None:
+    names = ["P7", "p7", " P7", "P 07", "P10", "7", "7.0", "007", "7a"]
+    assert [group_key(name) for name in names] == ["p7", "p7", "p7", "p7", "p10", "7", "7", "7", "7a"]
+    assert len(set(group_hashes(names[:4]))) == 1
+    unit = units_of(list("abcdefghi"), names)
+    assert [unit[each] for each in "abcdefghi"] == ["a", "a", "a", "a", "e", "f", "f", "f", "i"]
+    assert "P7" in shared_groups_text({"train": ["P7", "x"], "test": ["p07"]})
+
+
+def test_a_split_of_a_former_version_keeps_its_groups(tmp_path: Path) -> None:
+    file = tmp_path / "split.json"
+    former = former_group_hashes(["P7"])[0]
+    assert former == hashlib.sha256(b"pfedgp-group\0P7").hexdigest()
+    write_split(file, KeptSplit({"f" * 64: "test"}, {former: "test"}))
+    assert keep_split(file, ["e" * 64], ["cat"], groups=["P7"]) == ["test"]
+
+
+def test_check_data_says_which_names_of_groups_it_takes_as_one_and_which_may_be(tmp_path: Path) -> None:
+    rows = [f"{i},{'ab'[i % 2]},{name}" for i, name in enumerate(["P7", "p7", "7", "P8", "P9", "P9"])]
+    (tmp_path / "t.csv").write_text("\n".join(["v,label,who", *rows]))
+    report = check_data(tmp_path / "t.csv", layout=Layout(group_column="who"))
+    assert "4 groups of samples" in report.text()
+    assert "Groups written in several ways, each taken as one: 'P7' and 'p7'." in report.text()
+    assert "Groups that may be the same and are taken as two: '7' and 'P7';" in report.text()
+
+
+@pytest.mark.parametrize("gap", ["NA", "nan", " ", "NULL"])
+def test_a_gap_is_no_group(gap: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(f"v,label,who\n1,a,x\n2,b,{gap}\n")
+    assert "No group in 1 of 2 rows" in refused(tmp_path / "t.csv", layout=Layout(group_column="who"))
+    np.savez(tmp_path / "t.npz", x=np.eye(2), y=[0, 1], groups=["x", gap])
+    assert "No group for 1 of 2 samples" in refused(tmp_path / "t.npz")
