@@ -12,6 +12,7 @@ from pfedgp_core.data.simulated import simulated_client
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.model.frozen import pinned_name
 from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.registry import METHODS
 from tests.backbones import WIDTH, write_backbone
 from tests.federation_run import SMALL, federate
 
@@ -25,6 +26,15 @@ def test_a_run_trains_the_projection(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert run.summary["status"] == "completed"
     assert run.model("final").shape == (WIDTH * 20,)
     assert np.isfinite(run.summary["accuracy"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "pfedgp"])
+def test_every_method_takes_one(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "")
+    declare_backbones([f"small={write_backbone(tmp_path / 'small.ts')}"])
+    settings = SMALL.replace(network=pinned_name("frozen:small", (1, 8, 8)), method=method, rounds=1)
+    assert federate(settings, tmp_path / "run").summary["status"] == "completed"
 
 
 def test_a_server_cannot_name_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
