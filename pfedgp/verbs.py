@@ -134,6 +134,11 @@ VERBS = {
         "raise an alarm where new samples, without labels, are unlike a site's own",
         "pfedgp watch --site sites/ward-3 --data new/",
     ),
+    "export": Verb(
+        "pfedgp.commands.export",
+        "write a site's classifier as an ONNX file, checked against its own answers",
+        "pfedgp export --site sites/ward-3 --onnx ward-3.onnx",
+    ),
     "serve": Verb(
         "pfedgp.commands.serve",
         "answer requests for predictions of a site's classifier over HTTP, on this machine",

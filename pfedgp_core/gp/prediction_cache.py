@@ -15,6 +15,7 @@ their `central_omega` and in the other at their mean; nodes with few have one a 
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -26,7 +27,34 @@ from pfedgp_core.gp.fitc import FITC
 from pfedgp_core.gp.full import FullGP
 from pfedgp_core.gp.projection import column_squares
 
-__all__ = ["CachedNode"]
+__all__ = ["CachedNode", "NodeProducts"]
+
+
+class NodeProducts(NamedTuple):
+    """A node's predictions as products of plain matrices, for programs that have no triangular solver.
+
+    With k = k(points, x) and p = k(x, x) + jitter: A* = `whitener` k and d* = max(0, p - |A*|^2), where there is a
+    whitener; k* = `lift` A* (no lift: A*; no whitener: k). Then mu = `weights` k* and v = b* + `sign` |factor k*|^2,
+    with b* = p; with a whitener d* + |A*|^2, or d* where there is no lift.
+
+    Attributes
+    ----------
+    points : Tensor [M, d]
+    whitener : Tensor [M, M] or None
+    lift : Tensor [m, M] or None
+    weights : Tensor [C, m]
+    factors : Tensor [c, m, m]
+        Of every chain, or one for all.
+    sign : float
+        -1 or 1.
+    """
+
+    points: Tensor
+    whitener: Tensor | None
+    lift: Tensor | None
+    weights: Tensor
+    factors: Tensor
+    sign: float
 
 
 class CachedNode:
@@ -71,6 +99,19 @@ class CachedNode:
             v = base + explained if self.primal else base - explained
             return self.weights @ k_star, v.expand(len(self.omega), -1)
 
+    def products(self) -> NodeProducts:
+        """The same as plain matrices; inverses are made in double precision."""
+        with torch.no_grad():
+            factors = torch.cat([_inverse(L, d) if d is not None else L for d, L in self._factors()])
+            if not isinstance(self.gp, FITC):
+                return NodeProducts(self.gp.inputs, None, None, self.weights, factors, -1.0)
+            projection = self.gp.projection
+            whitener = _inverse(projection.factor)
+            lift = None if self.primal else projection(self.gp.inputs)[0].T
+            return NodeProducts(
+                projection.inducing, whitener, lift, self.weights, factors, 1.0 if self.primal else -1.0
+            )
+
     def _cross(self, test_inputs: Tensor) -> tuple[Tensor, Tensor]:
         """k* [m, T] and b* [T]."""
         if isinstance(self.gp, FITC) and self.primal:
@@ -112,6 +153,14 @@ class CachedNode:
         A, d = self._projected
         L, _ = fitc_algebra.factorise(A, *fitc_algebra.weights(d, omega, self.gp.kappa))
         return L.new_ones(L.shape[:2]), L
+
+
+def _inverse(L: Tensor, scale: Tensor | None = None) -> Tensor:
+    """L^-1 diag(scale), [..., m, m], in the precision of L."""
+    wide = L.double()
+    right = torch.eye(L.shape[-1], dtype=wide.dtype) if scale is None else torch.diag_embed(scale.double())
+    inverse: Tensor = torch.linalg.solve_triangular(wide, right.to(wide.device).expand_as(wide), upper=False)
+    return inverse.to(L.dtype)
 
 
 def _squares(scale: Tensor | None, L: Tensor, k_star: Tensor) -> Tensor:

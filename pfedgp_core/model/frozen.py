@@ -49,6 +49,8 @@ class FrozenNetwork(nn.Module):
     def __init__(self, name: FrozenName, backbone: nn.Module | None, feature_dim: int) -> None:
         super().__init__()
         self.name, self.width = name, feature_dim
+        for parameter in () if backbone is None else backbone.parameters():
+            parameter.requires_grad_(False)
         # Beside the registered modules, so that neither messages nor optimisers nor train() find it.
         self.__dict__["backbone"] = None if backbone is None else backbone.eval()
         self.projection = nn.Linear(name.width, feature_dim, bias=False)
@@ -70,7 +72,7 @@ class FrozenNetwork(nn.Module):
                 f"The backbone {self.name.name!r} gives features of shape {tuple(features.shape[1:])}, and the run "
                 f"wants {self.name.width}: give inputs of the shape that it was made for."
             )
-        centred = nn.functional.layer_norm(features, features.shape[1:])
+        centred = nn.functional.layer_norm(features, (self.name.width,))
         projected: Tensor = self.projection(centred)
         return projected
 

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from pfedgp_core.numerics.deferred import holds
 
-__all__ = ["small_side"]
+__all__ = ["mixture", "small_side"]
 
 _WEIGHTS = (
     0.003246343272134,
@@ -48,7 +48,7 @@ _SLOPES = (
 
 
 @lru_cache(maxsize=8)
-def _mixture(dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
+def mixture(dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
     """p_k, which sum to 1, and s_k^-2, [8] each."""
     with torch.inference_mode(False):  # a cached inference tensor would break a later backward pass
         weights, slopes = (torch.tensor(values, dtype=torch.float64) for values in (_WEIGHTS, _SLOPES))
@@ -70,7 +70,7 @@ def small_side(mu: Tensor, v: Tensor, slopes: bool) -> tuple[Tensor, ...]:
     tuple of Tensor
         log A and log(1 - A); with `slopes` also the derivatives of both by -|mu| and by sqrt(v), [..., 2] each.
     """
-    p, widths = _mixture(mu.dtype, mu.device)
+    p, widths = mixture(mu.dtype, mu.device)
     a, flat = mu.abs(), v.reshape(-1)
     far = a > 0.5 * v
     mean, shift = torch.where(far, a - v, -a), torch.where(far, 0.5 * v - a, 0.0)

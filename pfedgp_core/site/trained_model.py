@@ -197,7 +197,7 @@ class TrainedModel:
         return state.requires_grad_(False).eval()
 
     @cached_property
-    def _metric(self) -> Tensor | None:
+    def metric(self) -> Tensor | None:
         """What features on the unit sphere are multiplied by, [d, d]; None where they stay as they are."""
         if not _whitens(self.settings):
             return None
@@ -242,7 +242,7 @@ class TrainedModel:
         return torch.cat([self._in_metric(compute_features(network, row[None].clone())) for row in ready])
 
     def _in_metric(self, features: Tensor) -> Tensor:
-        return features if self._metric is None else unit_sphere(features) @ self._metric
+        return features if self.metric is None else unit_sphere(features) @ self.metric
 
 
 def _whitens(settings: Settings) -> bool:

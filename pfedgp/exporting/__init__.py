@@ -1,0 +1,1 @@
+"""A site's classifier for programs that run without pFedGP."""
