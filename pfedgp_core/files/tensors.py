@@ -1,14 +1,18 @@
 """Tensors in safetensors files of others, and vectors as the bytes that they are, without a copy of them."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from safetensors import safe_open
-from safetensors.numpy import load
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import load, save
 
+from pfedgp_core.errors import ArtefactError
 from pfedgp_core.files.regular import MalformedError, decoding, one_line, open_regular
 
-__all__ = ["bits_of", "parse_tensors", "read_tensors", "same_bits"]
+__all__ = ["LONGEST_HEADER", "bits_of", "packed_tensors", "parse_tensors", "read_tensors", "same_bits"]
+
+LONGEST_HEADER = 100_000_000  # bytes that safetensors writes and reads
 
 
 def read_tensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
@@ -27,6 +31,32 @@ def read_tensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
         with safe_open(path, framework="numpy") as file:
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (no dict)
             return tensors, dict(file.metadata() or {})
+
+
+def packed_tensors(tensors: Mapping[str, np.ndarray], header: Mapping[str, str], what: str) -> bytes:
+    """The content of a file that `read_tensors` reads.
+
+    Parameters
+    ----------
+    tensors : mapping of str to array
+    header : mapping
+        Texts in the header.
+    what : str
+        The file holds, for the error.
+
+    Raises
+    ------
+    ArtefactError
+        The header is longer than `LONGEST_HEADER`.
+    """
+    try:
+        return bytes(save(dict(tensors), metadata=dict(header)))
+    except SafetensorError as error:
+        megabytes = sum(len(text.encode()) for text in header.values()) / 1e6
+        raise ArtefactError(
+            f"{what} needs {megabytes:.0f} MB for its description of clients and data, more than a file takes "
+            f"({one_line(error)}): run with fewer clients or classes."
+        ) from error
 
 
 def parse_tensors(content: bytes) -> dict[str, np.ndarray]:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save as to_safetensors
 
 from pfedgp_core.checks import MALFORMED, count, finite, not_negative, text
 from pfedgp_core.config import Settings
@@ -30,7 +29,7 @@ from pfedgp_core.errors import (
 from pfedgp_core.files.json_file import parse_object
 from pfedgp_core.files.regular import MalformedError, one_line
 from pfedgp_core.files.state import kept
-from pfedgp_core.files.tensors import bits_of, read_tensors, same_bits
+from pfedgp_core.files.tensors import LONGEST_HEADER, bits_of, packed_tensors, read_tensors, same_bits
 from pfedgp_core.metrics.best_choice import Measured
 from server.run.files import explained, is_partial, write_whole
 from server.run.record_lines import check_record
@@ -117,7 +116,7 @@ def write_checkpoint(run: Path, checkpoint: Checkpoint) -> None:
     Raises
     ------
     ArtefactError
-        It cannot be written; the former ones are whole.
+        It cannot be written, or its header would be too long to be read; the former ones are whole.
     NonFiniteError
         It holds NaN or infinity.
     """
@@ -148,7 +147,8 @@ def write_checkpoint(run: Path, checkpoint: Checkpoint) -> None:
     with explained(folder):
         folder.mkdir(exist_ok=True)
     metadata = {"checkpoint": text, "sha256": _checksum(text, tensors)}
-    write_whole(folder / f"round-{checkpoint.round:06d}.safetensors", to_safetensors(tensors, metadata=metadata))
+    content = packed_tensors(tensors, metadata, f"The checkpoint of round {checkpoint.round}")
+    write_whole(folder / f"round-{checkpoint.round:06d}.safetensors", content)
     for old in _checkpoints(folder)[KEPT:]:
         with explained(old):
             old.unlink(missing_ok=True)
@@ -210,7 +210,7 @@ def _read(path: Path) -> Checkpoint:
     try:
         tensors, metadata = read_tensors(path)
         written = metadata.get("checkpoint", "")
-        header = parse_object(written)
+        header = parse_object(written, LONGEST_HEADER)
         schema = count(header.get("schema"))
     except (UnreadableFileError, *MALFORMED) as error:
         raise _DamagedError(one_line(error)) from error

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save as to_safetensors
 
 from pfedgp_core.errors import (
     ArtefactError,
@@ -25,7 +24,7 @@ from pfedgp_core.errors import (
 )
 from pfedgp_core.files.json_file import parse_object, read_object
 from pfedgp_core.files.regular import MalformedError, one_line
-from pfedgp_core.files.tensors import bits_of, read_tensors, same_bits
+from pfedgp_core.files.tensors import LONGEST_HEADER, bits_of, packed_tensors, read_tensors, same_bits
 from server.run.files import explained, write_whole
 from server.run.json_text import to_json
 
@@ -50,7 +49,7 @@ def save_model(folder: Path, vector: np.ndarray, meta: Mapping[str, Any]) -> Non
     Raises
     ------
     ArtefactError
-        The vector is none, or the folder cannot be written.
+        The vector is none, the meta data are too long, or the folder cannot be written.
     NonFiniteError
         The vector or the meta data hold NaN or infinity.
     """
@@ -62,7 +61,7 @@ def save_model(folder: Path, vector: np.ndarray, meta: Mapping[str, Any]) -> Non
     header = {"meta": to_json(meta, f"meta of the {folder.name} model"), "sha256": _checksum(vector)}
     with explained(folder):
         folder.mkdir(exist_ok=True)
-    content = to_safetensors({MODEL_KEY: np.ascontiguousarray(vector)}, metadata=header)
+    content = packed_tensors({MODEL_KEY: np.ascontiguousarray(vector)}, header, f"The {folder.name} model")
     write_whole(folder / MODEL_FILE, _ordered(content))
     write_whole(folder / META_FILE, json.dumps(json.loads(header["meta"]), indent=2) + "\n")
 
@@ -98,7 +97,7 @@ def load_model(path: Path) -> tuple[np.ndarray, dict[str, Any]]:
         vector = tensors.get(MODEL_KEY)
         if vector is None or "meta" not in header:
             raise MalformedError("it holds something else")
-        meta = parse_object(header["meta"])
+        meta = parse_object(header["meta"], LONGEST_HEADER)
         if vector.dtype != np.float32 or vector.ndim != 1 or header.get("sha256") != _checksum(vector):
             raise MalformedError("checksum differs")
     except MissingFileError as error:

@@ -9,19 +9,27 @@ import pytest
 from tests.deploy.namespaces import Host
 from tests.deploy.program import Program
 
-# What a loaded machine does now and then: a thread waits for its turn on the last steps to Ray.
+# A loaded machine does now and then what this does always: a thread has to wait on its last step into Ray, and the
+# process lives on for a while after the end of Ray.
 LATE_THREADS = """
 import sys, time
+import ray
 from ray._private.worker import Worker
 from pfedgp.cli import main
 
-get_objects = Worker.get_objects
+get_objects, shutdown = Worker.get_objects, ray.shutdown
 
-def late(*arguments, **options):
-    time.sleep(1.5)
-    return get_objects(*arguments, **options)
+def late(self, references, *arguments, **options):
+    core = self.core_worker
+    time.sleep(1.0)
+    core.get_objects(references, -1)
+    return get_objects(self, references, *arguments, **options)
 
-Worker.get_objects = late
+def slow(*arguments, **options):
+    shutdown(*arguments, **options)
+    time.sleep(4.0)
+
+Worker.get_objects, ray.shutdown = late, slow
 sys.exit(main())
 """
 

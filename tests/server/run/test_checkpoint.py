@@ -154,6 +154,25 @@ def test_what_is_not_finite_is_not_kept(tmp_path: Path) -> None:
     assert newest_checkpoint(tmp_path) is None
 
 
+@pytest.mark.slow
+def test_as_much_as_a_file_takes_is_read_again(tmp_path: Path) -> None:
+    roster = {"greetings": "x" * 90_000_000}
+    write_checkpoint(tmp_path, checkpoint(roster=roster))
+    read = newest_checkpoint(tmp_path)
+    assert read is not None
+    assert read.roster == roster
+
+
+def test_what_a_file_does_not_take_is_refused_and_the_former_one_is_whole(tmp_path: Path) -> None:
+    write_checkpoint(tmp_path, checkpoint(6))
+    too_much = {"greetings": '"' * 30_000_000}  # each mark costs up to four characters
+    with pytest.raises(ArtefactError, match=r"The checkpoint of round 7 needs 60 MB .* run with fewer clients"):
+        write_checkpoint(tmp_path, checkpoint(roster=too_much))
+    read = newest_checkpoint(tmp_path)
+    assert read is not None
+    assert read.round == 6
+
+
 def test_leftovers_of_a_killed_process_are_removed_and_nothing_else(tmp_path: Path) -> None:
     write_checkpoint(tmp_path, checkpoint())
     shutil.copy(file_of(tmp_path, 7), tmp_path / "checkpoints" / ".round-000008.safetensors.partial")
