@@ -11,6 +11,7 @@ from flwr.server.superlink.fleet.vce.backend import Backend
 
 from pfedgp.local.pool.crew import Crew, Worker, WorkerEndedError, ending
 from pfedgp.local.pool.nursery import Task
+from pfedgp.local.pool.stopped import StoppedProcesses
 from pfedgp_core.errors import PFedGPError
 
 __all__ = ["PoolBackend", "PoolEndedError"]
@@ -38,6 +39,7 @@ class PoolBackend(Backend):
     def __init__(self, workers: int, prepare: Callable[[], None], enter: Callable[[int], None]) -> None:
         self._size, self._prepare, self._enter = workers, prepare, enter
         self._crew: Crew | None = None
+        self._stopped: StoppedProcesses | None = None
         self._idle: SimpleQueue[Worker] = SimpleQueue()
         self._lock = threading.Lock()
         self.client_seconds = 0.0  # of CPU, that the ClientApp has used
@@ -59,6 +61,8 @@ class PoolBackend(Backend):
         self._crew.hire()
         for worker in self._crew.workers:
             self._idle.put(worker)
+        self._stopped = StoppedProcesses(self._crew.processes)
+        self._stopped.start()
 
     @property
     def num_workers(self) -> int:
@@ -106,6 +110,8 @@ class PoolBackend(Backend):
 
     def terminate(self) -> None:
         """End all processes at once."""
+        if self._stopped is not None:
+            self._stopped.end()
         if self._crew is not None:
             self._crew.end()
 

@@ -129,6 +129,11 @@ class Crew:
         worker.take(ours, pid)
         return int(code)
 
+    def processes(self) -> list[int]:
+        """Ids of the processes that there are: the nursery and the workers."""
+        pids = [worker.pid for worker in self.workers if worker.pid]
+        return pids if self._nursery is None else [self._nursery.pid, *pids]
+
     def end(self) -> None:
         """End all processes at once; what a worker does at the moment is lost."""
         if self.ended:
