@@ -14,9 +14,11 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
-from typing import NoReturn
+from pathlib import Path
+from typing import Any, NoReturn
 
 from pfedgp import __version__
+from pfedgp.path_arguments import path_argument
 from pfedgp.processes.called_as import internal_host, shown
 from pfedgp.processes.ending import end_now
 from pfedgp.processes.output import write_anything
@@ -90,6 +92,10 @@ def _run(argv: list[str]) -> int:
 
 class Parser(argparse.ArgumentParser):
     """A parser whose complaints are one sentence with a remedy, like every other error of the command."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.register("type", Path, path_argument)
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing the usage and leaving the process."""

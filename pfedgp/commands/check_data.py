@@ -9,6 +9,7 @@ from pfedgp.bundles.download import is_bundle
 from pfedgp.layout_options import add_layout, layout_from
 from pfedgp.living.labels import add_label_check, check_labels
 from pfedgp.options import add_column_key, column_key
+from pfedgp.path_arguments import path_text
 from pfedgp.table_options import add_table_options
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
 from pfedgp_core.files.whole import replacing
@@ -29,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of images by class, .npz, .csv, .parquet, a folder of splits, or the name of a built-in data set",
     )
     parser.add_argument(
-        "--data-root", default="", metavar="FOLDER", help="folder of a built-in data set that has files"
+        "--data-root", type=path_text, metavar="FOLDER", help="folder of a built-in data set that has files"
     )
     parser.add_argument(
         "--label-column", default="label", metavar="NAME", help="column of a table with the class (default: label)"
@@ -44,12 +45,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     compared.add_argument(
         "--model",
+        type=path_text,
         metavar="MODEL",
         help="compare shape, columns, classes and scale with a model: best or final of a run, or with --key a bundle",
     )
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings of the run, for its [data.columns]")
     parser.add_argument(
-        "--rules", metavar="FILE", help="write a draft of [data.columns] for a table, - for the standard output"
+        "--rules",
+        type=path_text,
+        metavar="FILE",
+        help="write a draft of [data.columns] for a table, - for the standard output",
     )
     parser.add_argument(
         "--key", type=Path, metavar="FILE", help="public key of the one who signed the bundle, Ed25519 in PEM"
@@ -95,7 +100,7 @@ def main(args: argparse.Namespace) -> int:
         class_names=names,
         input_shape=shape,
         resize=bool(args.input_shape),
-        data_root=args.data_root,
+        data_root=args.data_root or "",
         regression=args.regression or (args.path in DATASETS and DATASETS[args.path].task == "regression"),
         layout=replace(layout_from(args, columns, values), rules=settings.column_rules),
         moments=moments,

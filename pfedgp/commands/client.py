@@ -9,6 +9,7 @@ from pathlib import Path
 from pfedgp.layout_options import add_layout, layout_from
 from pfedgp.operator.addresses import is_loopback, join, parse_address
 from pfedgp.options import add_backbone, add_column_key, column_key
+from pfedgp.path_arguments import path_text
 from pfedgp.processes.limits import allow_files
 from pfedgp.processes.proxies import keep_direct
 from pfedgp.site.plan import SitePlan
@@ -35,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ca", type=Path, metavar="FILE", help="ca.crt of the server")
     parser.add_argument("--key", type=Path, metavar="FILE", help="the site's private key, whose .pub the server knows")
     parser.add_argument("--data", metavar="PATH", help="the site's labelled data, as for check-data")
-    parser.add_argument("--data-root", metavar="FOLDER", help="folder of a built-in data set that has files")
+    parser.add_argument(
+        "--data-root", type=path_text, metavar="FOLDER", help="folder of a built-in data set that has files"
+    )
     parser.add_argument(
         "--label-column", default="label", metavar="NAME", help="column of a table with the class (default: label)"
     )

@@ -4,6 +4,7 @@ import argparse
 import math
 
 from pfedgp.options import add_assignments, add_backbone, check_simulation, collect_settings, run_folder
+from pfedgp.path_arguments import path_text
 from pfedgp.processes.limits import allow_files
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError
@@ -18,12 +19,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sites", type=int, default=2, metavar="N", help="client processes (default: 2)")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="communication rounds (default: 3)")
     parser.add_argument("--dataset", default=Settings.dataset, metavar="NAME", help="data set that the sites share out")
-    parser.add_argument("--data-root", metavar="PATH", help="folder (or packed file) of the data set")
+    parser.add_argument("--data-root", type=path_text, metavar="PATH", help="folder (or packed file) of the data set")
     parser.add_argument("--seed", type=int, default=Settings.seed, metavar="N", help="seed of everything random")
     add_assignments(parser)
     add_backbone(parser)
     parser.add_argument("--stock", action="store_true", help="run Flower's own SuperNodes: some seconds more a round")
-    parser.add_argument("--out", default="", metavar="FOLDER", help="folder of the run's artefacts")
+    parser.add_argument("--out", type=path_text, metavar="FOLDER", help="folder of the run's artefacts")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -43,7 +44,7 @@ def main(args: argparse.Namespace) -> int:
     if settings.clients != args.sites:
         raise ConfigError(f"clients = {settings.clients} and --sites {args.sites} differ; leave out the first.")
     allow_files(FILES, "A deployment")
-    folder = run_folder(args.out, settings)
+    folder = run_folder(args.out or "", settings)
     settings = check_simulation(settings, folder)
 
     from pfedgp.local.deployment import deploy_local

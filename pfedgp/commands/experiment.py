@@ -8,6 +8,7 @@ from pfedgp.experiments.catalogue import find_experiment, known_experiments
 from pfedgp.experiments.cells import select
 from pfedgp.experiments.listing import experiment_text, experiments_text
 from pfedgp.experiments.reading import read_experiment
+from pfedgp.path_arguments import path_text
 from pfedgp_core.errors import ConfigError
 
 __all__ = ["add_arguments", "main"]
@@ -18,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="an experiment that --list shows, or a .toml file")
     parser.add_argument("--list", action="store_true", help="run nothing: list the experiments, or what NAME holds")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="its folder (default: out/experiment-NAME)")
-    parser.add_argument("--data-root", default="", metavar="PATH", help="folder (or packed file) of the data set")
+    parser.add_argument("--data-root", type=path_text, metavar="PATH", help="folder (or packed file) of the data set")
     parser.add_argument("--rows", nargs="+", metavar="ROW", help="only these rows")
     parser.add_argument("--columns", nargs="+", metavar="COLUMN", help="only these columns")
     parser.add_argument("--seeds", nargs="+", type=int, metavar="N", help="in the place of the experiment's")

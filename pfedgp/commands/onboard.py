@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pfedgp.bundles.download import is_bundle
 from pfedgp.layout_options import add_layout, layout_from
 from pfedgp.options import add_allow_network, add_column_key, column_key
+from pfedgp.path_arguments import path_text
 from pfedgp.table_options import add_table_options
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.names import NAME_LIMIT, name_fault
@@ -24,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
     parser.add_argument(
         "--model",
+        type=path_text,
         metavar="MODEL",
         help="trained model: the folder best or final of a run; or with --key a bundle, as a file or https://...",
     )

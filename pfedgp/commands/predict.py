@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from pfedgp.layout_options import add_layout, add_site_label, site_label, site_layout
 from pfedgp.options import add_allow_network
+from pfedgp.path_arguments import path_text
 from pfedgp.predicting.notes import print_notes
 from pfedgp.predicting.place import require_site
 from pfedgp.predicting.progress import Progress
@@ -69,7 +70,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data", type=Path, metavar="PATH", required=True, help="new samples: folder of images, .npz, .csv or .parquet"
     )
-    parser.add_argument("--out", metavar="FILE", required=True, help="CSV file to write, or - for the standard output")
+    parser.add_argument(
+        "--out", type=path_text, metavar="FILE", required=True, help="CSV file to write, or - for the standard output"
+    )
     parser.add_argument(
         "--min-confidence",
         type=float,

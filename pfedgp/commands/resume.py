@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from pfedgp.options import add_backbone, add_resources, read_resources
+from pfedgp.path_arguments import path_text
 from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
 from server.run.claim import is_claimed
 from server.run.resume import Resumable, has_config
@@ -15,15 +16,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
     parser.add_argument(
         "run",
+        type=path_text,
         metavar="RUN",
         help="folder of the run, the one that holds config.toml; of a deployment's run its name or id will do",
     )
     parser.add_argument("--rounds", metavar="N", help="rounds to reach (default: those of the run); not fewer")
     add_resources(parser, "simulation: ")
     add_backbone(parser)
-    parser.add_argument("--state", metavar="FOLDER", help="deployment: the server's state folder")
+    parser.add_argument("--state", type=path_text, metavar="FOLDER", help="deployment: the server's state folder")
     parser.add_argument("--control", metavar="HOST:PORT", help="deployment: the server's control address")
-    parser.add_argument("--ca", metavar="FILE", help="deployment: the certificate that signed the server's")
+    parser.add_argument(
+        "--ca", type=path_text, metavar="FILE", help="deployment: the certificate that signed the server's"
+    )
 
 
 def main(args: argparse.Namespace) -> int:

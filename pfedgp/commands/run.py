@@ -7,6 +7,7 @@ from typing import Any
 
 from pfedgp.operator.connection import add_connection
 from pfedgp.options import add_settings, collect_settings, pinned
+from pfedgp.path_arguments import path_text
 from pfedgp_core.config import Settings
 from pfedgp_core.config_text import parse_assignment
 from pfedgp_core.data.spec import parse_shape
@@ -22,15 +23,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_connection(parser)
     add_settings(parser)
     parser.add_argument(
-        "--out", metavar="FOLDER", help="the run's own folder, on the server (default: STATE/runs/run-TIME)"
+        "--out",
+        type=path_text,
+        metavar="FOLDER",
+        help="the run's own folder, on the server (default: STATE/runs/run-TIME)",
     )
-    parser.add_argument("--tensorboard", metavar="FOLDER", help="also write the run for TensorBoard, on the server")
     parser.add_argument(
-        "--prometheus", metavar="FILE", help="also keep the run's state in a Prometheus text file there"
+        "--tensorboard", type=path_text, metavar="FOLDER", help="also write the run for TensorBoard, on the server"
     )
-    parser.add_argument("--publish", metavar="MODEL", help="train nothing: send this model, RUN/best, to all sites")
+    parser.add_argument(
+        "--prometheus", type=path_text, metavar="FILE", help="also keep the run's state in a Prometheus text file there"
+    )
+    parser.add_argument(
+        "--publish", type=path_text, metavar="MODEL", help="train nothing: send this model, RUN/best, to all sites"
+    )
     parser.add_argument("--detach", action="store_true", help="start the run and leave it")
-    parser.add_argument("--attach", metavar="RUN", help="start nothing: follow a run, by its folder's name or its id")
+    parser.add_argument(
+        "--attach", type=path_text, metavar="RUN", help="start nothing: follow a run, by its folder's name or its id"
+    )
 
 
 def main(args: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from pfedgp.options import (
     read_resources,
     run_folder,
 )
+from pfedgp.path_arguments import path_text
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
 from pfedgp_core.words import counted, few
@@ -25,9 +26,15 @@ __all__ = ["add_arguments", "main"]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
     add_settings(parser)
-    parser.add_argument("--out", metavar="FOLDER", help="the run's own folder (default: out/DATASET-VARIANT-TIME)")
-    parser.add_argument("--tensorboard", metavar="FOLDER", help="also write the run for TensorBoard, in this folder")
-    parser.add_argument("--prometheus", metavar="FILE", help="also keep the run's state in a Prometheus text file")
+    parser.add_argument(
+        "--out", type=path_text, metavar="FOLDER", help="the run's own folder (default: out/DATASET-VARIANT-TIME)"
+    )
+    parser.add_argument(
+        "--tensorboard", type=path_text, metavar="FOLDER", help="also write the run for TensorBoard, in this folder"
+    )
+    parser.add_argument(
+        "--prometheus", type=path_text, metavar="FILE", help="also keep the run's state in a Prometheus text file"
+    )
     parser.add_argument(
         "--seeds",
         type=int,

@@ -5,13 +5,16 @@ import json
 from pathlib import Path
 
 from pfedgp.operator.connection import add_connection
+from pfedgp.path_arguments import path_text
 
 __all__ = ["add_arguments", "main"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    parser.add_argument("run", nargs="?", metavar="RUN", help="show this run alone: its folder's name or its id")
+    parser.add_argument(
+        "run", type=path_text, nargs="?", metavar="RUN", help="show this run alone: its folder's name or its id"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
     add_connection(parser)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pfedgp.operator.connection import add_connection
+from pfedgp.path_arguments import path_text
 from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ PATIENCE = 60.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the verb."""
-    parser.add_argument("run", nargs="?", metavar="RUN", help="the run: its folder's name or its id")
+    parser.add_argument("run", type=path_text, nargs="?", metavar="RUN", help="the run: its folder's name or its id")
     parser.add_argument("--server", action="store_true", help="stop the server of --state in place of a run")
     add_connection(parser)
 

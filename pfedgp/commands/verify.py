@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
+from pfedgp.path_arguments import path_text
 from pfedgp.verification.beside import beside
 from pfedgp.verification.format import Case, load
 from pfedgp.verification.runner import TOPICS, Result, verify
@@ -22,7 +23,9 @@ DTYPES = {"float64": (torch.float64,), "float32": (torch.float32,), "both": (tor
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    parser.add_argument("files", metavar="FILE.json", nargs="+", help="reference cases in the golden format")
+    parser.add_argument(
+        "files", type=path_text, metavar="FILE.json", nargs="+", help="reference cases in the golden format"
+    )
     parser.add_argument(
         "--dtype",
         choices=tuple(DTYPES),

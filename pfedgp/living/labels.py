@@ -6,6 +6,7 @@ from typing import Any
 
 from pfedgp.living.options import show
 from pfedgp.living.reading import copies_notes
+from pfedgp.path_arguments import path_text
 from pfedgp.predicting.notes import print_notes
 from pfedgp.predicting.place import require_site
 from pfedgp_core.errors import ConfigError
@@ -20,7 +21,10 @@ SHOWN = 20
 def add_label_check(parser: argparse.ArgumentParser) -> None:
     """Declare ``--site``, ``--most`` and ``--json``."""
     parser.add_argument(
-        "--site", metavar="SITE", help="in place of PATH: look for wrong labels among the samples of this site"
+        "--site",
+        type=path_text,
+        metavar="SITE",
+        help="in place of PATH: look for wrong labels among the samples of this site",
     )
     parser.add_argument(
         "--most", type=int, default=SHOWN, metavar="N", help=f"with --site: samples to list (default: {SHOWN})"
