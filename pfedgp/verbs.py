@@ -64,6 +64,11 @@ VERBS = {
         "show what a run would send from this site, and let it in",
         "pfedgp approve 3f9c0a71b2d4e688 --state state",
     ),
+    "audit": Verb(
+        "pfedgp.governance.audit",
+        "verify or show the audit log of a site, a server or a run",
+        "pfedgp audit verify --state state",
+    ),
     "doctor": Verb(
         "pfedgp.commands.doctor",
         "find out why a site or a server of a deployment does not work, with a remedy for each problem",

@@ -18,6 +18,7 @@ from pfedgp_core.methods.make import find_method
 from pfedgp_core.wire.versions import software_versions
 from server.engine import DEPLOYMENT, Engine
 from server.federation import run_federation
+from server.flower.audited_grid import AuditedGrid
 from server.flower.patches import guarded
 from server.outputs import Outputs, take_path
 from server.publish import Publication, take_publish, waiting_settings
@@ -70,7 +71,9 @@ def serve(grid: Grid, context: Context, engine: Engine) -> None:
     if published:
         outputs.check()
         path, model = _folder(outputs, "published"), Path(published).expanduser().absolute()
-        Publication.of(grid, waiting_settings(run_config), model, path, origin | PUBLISHED).run()
+        Publication.of(
+            _audited(grid, path, engine), waiting_settings(run_config), model, path, origin | PUBLISHED
+        ).run()
     elif resume:
         _go_on(grid, Path(resume).expanduser().absolute(), run_config, outputs, origin, engine)
     else:
@@ -119,13 +122,18 @@ def _run(
 ) -> None:
     """Run it; an error that nobody foresaw leaves its traceback in the folder, where there is room for it."""
     try:
-        run_federation(grid, settings, folder, outputs.reporters(), engine, checkpoint)
+        run_federation(_audited(grid, folder.path, engine), settings, folder, outputs.reporters(), engine, checkpoint)
     except PFedGPError:
         raise
     except Exception:
         with suppress(OSError):
             (folder.path / "error.log").write_text(traceback.format_exc(), encoding="utf-8")
         raise
+
+
+def _audited(grid: Grid, path: Path, engine: Engine) -> Grid:
+    """A deployment's grid with an audit log in the run's folder; a simulation has one site, its caller."""
+    return AuditedGrid(grid, path) if engine.name == DEPLOYMENT.name else grid
 
 
 def _folder(outputs: Outputs, name: str) -> Path:

@@ -7,6 +7,8 @@ from typing import Any
 
 from pfedgp.governance.state import add_by, add_state, site_state
 from pfedgp.living.options import show
+from pfedgp_core.audit.log import FOLDER as AUDIT
+from pfedgp_core.audit.log import AuditLog
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.policy.ledger import Ledger
 from pfedgp_core.policy.runs import SHOWN, Runs
@@ -44,6 +46,7 @@ def main(args: argparse.Namespace) -> int:
         if key not in runs.approved:
             raise ConfigError(f"Run {key[:SHOWN]} is not approved: there is nothing to take back.")
         runs.revoke(key)
+        AuditLog(state / AUDIT).add(("revoked", {"run": key, "by": args.by or user_name()}))
         show({"run": key, "approved": False}, f"Run {key[:SHOWN]} is refused from now on.", args.json)
         return 0
     return _approve(args, policy, runs, key, state)
@@ -55,7 +58,9 @@ def _approve(args: argparse.Namespace, policy: SitePolicy, runs: Runs, key: str,
         print(described(about))
     approved = key in runs.approved
     if not approved and (args.yes or _agrees(args)):
-        runs.approve(key, args.by or user_name())
+        by = args.by or user_name()
+        AuditLog(state / AUDIT).add(("approved", {"run": key, "by": by}))
+        runs.approve(key, by)
         approved = True
     done = f"Run {key[:SHOWN]} is {'approved' if approved else 'not approved'}."
     show(about | {"approved": approved}, done, args.json)

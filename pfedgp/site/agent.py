@@ -29,10 +29,11 @@ from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supercore.task_identity import TaskIdentity
 from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
 
+from pfedgp.site.audit_trail import AuditTrail
 from pfedgp.site.flower_waits import Waits
 from pfedgp.site.gate import REFUSED, SiteGate
 from pfedgp.site.worker_process import WorkerDied, WorkerLate, WorkerProcess, WorkerUnusable
-from pfedgp_core.errors import PolicyError
+from pfedgp_core.errors import PFedGPError, PolicyError
 from pfedgp_core.wire.names import CONFIG, HELLO, NOTICE, ONBOARD, ROUND, SPLIT
 
 __all__ = ["Agent", "time_left"]
@@ -64,6 +65,8 @@ class Agent(threading.Thread):
         Takes events for the supervisor: a kind and fields.
     gate : SiteGate
         Asked before a request is taken up and before its reply leaves.
+    trail : AuditTrail
+        Told of each reply before it leaves.
     """
 
     def __init__(
@@ -75,10 +78,11 @@ class Agent(threading.Thread):
         allowed: str,
         report: Callable[..., Any],
         gate: SiteGate,
+        trail: AuditTrail,
     ) -> None:
         super().__init__(name="pfedgp-agent", daemon=True)
         self._address, self._worker, self._waits, self._allowed, self._report = address, worker, waits, allowed, report
-        self._gate = gate
+        self._gate, self._trail = gate, trail
         protected = frozenset({"/flwr.proto.Runtime/AcquireTask"})
         self._last, self._served, self._resting = time.monotonic(), False, False
         self._executor = self._client(
@@ -149,7 +153,9 @@ class Agent(threading.Thread):
             return
         began = time.perf_counter()
         self._resting = False
+        asked = self._trail.asked(message, run.run_id)  # as it came: the gate changes it
         reply, context = self._answer(client, message, context, run)
+        reply = self._noted(asked, message, reply)
         error = (reply.error.reason or "error") if reply.has_error() else ""
         taken = self._hand_over(client, reply, context)
         self._waits.reply.set()
@@ -165,6 +171,16 @@ class Agent(threading.Thread):
             split=_split(message),
             taken=taken,
         )
+
+    def _noted(self, asked: dict[str, Any], message: Message, reply: Message) -> Message:
+        """Note in the audit log what leaves; a site with a policy sends nothing that it cannot note."""
+        try:
+            self._trail.leaving(asked, reply)
+        except PFedGPError as error:
+            self._report("problem", text=f"The audit log: {error}")
+            if self._gate.policy_exists and not reply.has_error():
+                return _error(message, ErrorCode.CLIENT_APP_RAISED_EXCEPTION, REFUSED)
+        return reply
 
     def _hand_over(self, client: RuntimeHttpClient, reply: Message, context: Context) -> bool:
         """Give a reply to the SuperNode; False where it was dropped, as the server no longer wanted it.

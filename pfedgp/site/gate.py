@@ -108,6 +108,14 @@ class SiteGate:
     def __init__(self, state: Path, now: Callable[[], datetime] = datetime.now) -> None:
         self.state, self._now = state, now
 
+    @property
+    def policy_exists(self) -> bool:
+        """Whether the site has a policy, also one that cannot be read."""
+        try:
+            return read_policy(self.state) is not None
+        except PolicyError:
+            return True
+
     @_fails_closed
     def admit(self, message: Message, run: str) -> Admitted:
         """Take up a request, in which the site's own noise takes the place of a run's that is less.

@@ -67,6 +67,7 @@ def _run(flags: list[str], events: Events, state: Path) -> int:
     from flwr.supernode.cli import flower_supernode
 
     from pfedgp.site.agent import Agent
+    from pfedgp.site.audit_trail import AuditTrail
     from pfedgp.site.gate import SiteGate
     from pfedgp.site.worker_process import WorkerProcess
 
@@ -76,7 +77,7 @@ def _run(flags: list[str], events: Events, state: Path) -> int:
     secret = secrets.token_bytes(32)
     worker = WorkerProcess(APP, lambda pid: events.report("worker", pid=pid))
     address = f"127.0.0.1:{flags[flags.index('--port') + 1]}"
-    Agent(address, secret, worker, waits, APP_ID, events.report, SiteGate(state)).start()
+    Agent(address, secret, worker, waits, APP_ID, events.report, SiteGate(state), AuditTrail(state)).start()
     sys.argv = [
         *("flower-supernode", *flags),
         *("--isolation", "process", "--superexec-auth-secret-file", f"/dev/fd/{_pipe(secret)}"),

@@ -1,9 +1,10 @@
-"""Trials of what a site decides for itself: its policy, approvals, ledger, and a server's requests at its gate.
+"""Trials of what a site decides for itself: policy, approvals, ledger, audit log, and requests of a server at its gate.
 
 A reader here holds only where it fails closed: it reads what it was given, or says with a PolicyError that it refuses.
 """
 
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -109,13 +110,52 @@ def _request(folder: Path) -> Trial:
             raise ValueError("another run than the approved one got in")
         return admitted
 
-    def inner(rng: object, content: bytes) -> bytes:
+    def inner(rng: random.Random, content: bytes) -> bytes:
         """The settings themselves are changed."""
         about = json.loads(content)
-        changed = changed_json(rng, about["settings"].encode())  # type: ignore[arg-type]
+        changed = changed_json(rng, about["settings"].encode())
         return json.dumps(about | {"settings": changed.decode("utf-8", "replace")}).encode()
 
     return Trial([json.dumps(fields).encode()], (changed_json, inner), read)
+
+
+def _audit(folder: Path) -> Trial:
+    """Any change of a log is a fault, but a cut end, which is named."""
+    from pfedgp_core.audit.log import CURRENT, AuditLog
+    from pfedgp_core.audit.verifying import verify
+
+    for i in range(4):
+        AuditLog(folder).add(("sent", {"kind": "train", "round": i, "reply": {"bytes": 7, "fields": {"a": 7}}}))
+    file = folder / CURRENT
+    whole = file.read_bytes()
+
+    def read(content: bytes) -> object:
+        file.write_bytes(content)
+        found = verify(folder)
+        if content != whole and not found.faults and not (content.startswith(whole) and found.torn):
+            raise ValueError("a changed log passes for a whole one")
+        return found
+
+    def lines(rng: random.Random, content: bytes) -> bytes:
+        """Lines are deleted, repeated, or change places."""
+        parts = content.splitlines(keepends=True)
+        at, other = rng.randrange(len(parts)), rng.randrange(len(parts))
+        kind = rng.randrange(3)
+        if kind == 0:
+            del parts[at]
+        elif kind == 1:
+            parts.insert(at, parts[other])
+        else:
+            parts[at], parts[other] = parts[other], parts[at]
+        return b"".join(parts)
+
+    def line(rng: random.Random, content: bytes) -> bytes:
+        parts = content.splitlines(keepends=True)
+        at = rng.randrange(len(parts))
+        parts[at] = changed_json(rng, parts[at]) + b"\n"
+        return b"".join(parts)
+
+    return Trial([whole], (lines, line, changed_bytes), read)
 
 
 def _governed(folder: Path) -> "Runs":
@@ -136,4 +176,5 @@ GOVERNED_READERS: dict[str, Callable[[Path], Trial]] = {
     "approvals": _approvals,
     "ledger": _ledger,
     "request": _request,
+    "audit": _audit,
 }

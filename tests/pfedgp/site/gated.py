@@ -12,6 +12,7 @@ from flwr.app import Context, Message, RecordDict
 from client.client_app import app
 from pfedgp.governance.policy import _make
 from pfedgp.site.agent import Agent
+from pfedgp.site.audit_trail import AuditTrail
 from pfedgp.site.flower_waits import Waits
 from pfedgp.site.gate import SiteGate
 from pfedgp_core.config import Settings
@@ -52,6 +53,7 @@ class GatedSite:
             *("127.0.0.1:1", b"x" * 32, cast("Any", worker), Waits(), "app:1"),
             lambda kind, **fields: self.said.append(fields.get("text", kind)),
             SiteGate(folder, lambda: self.now),
+            AuditTrail(folder),
         )
 
     def approve(self, settings: Settings = OWN) -> None:
@@ -72,7 +74,9 @@ class GatedSite:
     def send(self, message: Message) -> Message:
         """The reply to any message."""
         run = SimpleNamespace(run_id=7, fab_id="app", fab_version="1")
-        return self.agent._answer(cast("Any", None), message, self._context(), cast("Any", run))[0]
+        asked = self.agent._trail.asked(message, 7)
+        reply = self.agent._answer(cast("Any", None), message, self._context(), cast("Any", run))[0]
+        return self.agent._noted(asked, message, reply)
 
     def _call(self, given: Any, *_: Any) -> tuple[Message, Context]:
         self.asked += 1

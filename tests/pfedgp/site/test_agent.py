@@ -11,6 +11,7 @@ from flwr.supercore.inflatable import inflatable_utils
 
 from pfedgp.site import agent
 from pfedgp.site.agent import time_left
+from pfedgp.site.audit_trail import AuditTrail
 from pfedgp.site.flower_waits import Waits
 from pfedgp.site.gate import SiteGate
 from pfedgp_core.wire.names import CONFIG, ROUND, SPLIT
@@ -48,6 +49,7 @@ def test_a_worker_that_nobody_asks_ends_and_is_there_for_the_next_message(
         *("127.0.0.1:1", b"x" * 32, cast("WorkerProcess", worker), Waits(), "app:1"),
         lambda kind, **_: told.append(kind),
         SiteGate(tmp_path),
+        AuditTrail(tmp_path),
     )
     served._rest()
     assert (worker.stopped, told) == (0, [])
@@ -86,6 +88,7 @@ def test_a_reply_that_the_supernode_has_dropped_does_not_end_the_site(
         *("127.0.0.1:1", b"x" * 32, cast("WorkerProcess", worker), waits, "app:1"),
         lambda kind, **fields: told.append(fields),
         SiteGate(tmp_path),
+        AuditTrail(tmp_path),
     )
     if dropped:
         served._serve(cast("Any", None))
