@@ -11,7 +11,7 @@ from pfedgp.path_arguments import path_argument, path_text
 from pfedgp.verbs import VERBS
 from pfedgp_core.errors import ConfigError
 
-PLACES = {"FILE", "FOLDER", "DIR", "PATH", "SITE", "RUN", "MODEL"}
+PLACES = {"FILE", "FOLDER", "DIR", "PATH", "SITE", "MODEL"}
 CODE = ("allow_method", "allow_network")  # module:function
 OWN_SENTENCE = {("check-data", "path"), ("client", "data")}  # each has a test where the verb's others are
 SETTING = {(verb, "data_root") for verb in ("simulate", "run", "initial", "partition")}  # whose default is empty
@@ -24,7 +24,7 @@ def arguments(verb: str) -> dict[str, argparse.Action]:
     return {
         action.dest: action
         for action in parser._actions
-        if (action.type is Path or action.metavar in PLACES)
+        if (action.type in (Path, path_text) or action.metavar in PLACES)
         and action.dest not in CODE
         and (verb, action.dest) not in OWN_SENTENCE | SETTING
     }
