@@ -7,23 +7,12 @@ from markupsafe import Markup
 
 from pfedgp import __version__
 from pfedgp.comparing.tables import TextTable
-from server.report.html.style import CSS, POLICY
+from server.report.html.frame import framed
 from server.report.html.tables import Cell, Head, Table
 
 __all__ = ["comparison_page"]
 
-_PAGE = """\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{{ policy }}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-<title>pFedGP: {{ heading }}</title>
-<style>{{ css|safe }}</style>
-</head>
-<body>
+_BODY = """\
 <header><h1>{{ heading }}</h1></header>
 <main>
 {% for table, body in sections %}
@@ -36,22 +25,19 @@ _PAGE = """\
 {% endfor %}
 </main>
 <footer>Written by pFedGP {{ version }}.</footer>
-</body>
-</html>
 """
-# Folders have the names that a user gives them, so all is escaped but style and tables, which escape by themselves.
-_ENVIRONMENT = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+# Folders have the names that a user gives them, so all is escaped but tables, which escape by themselves.
+_TEMPLATE = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True).from_string(
+    _BODY
+)
 
 
 def comparison_page(names: Sequence[str], tables: Sequence[TextTable]) -> str:
     """The page as text."""
-    return _ENVIRONMENT.from_string(_PAGE).render(
-        heading=f"Comparison of {', '.join(names)}",
-        policy=POLICY,
-        css=CSS,
-        sections=[(table, _body(table)) for table in tables],
-        version=__version__,
-    )
+    heading = f"Comparison of {', '.join(names)}"
+    sections = [(table, _body(table)) for table in tables]
+    body = _TEMPLATE.render(heading=heading, sections=sections, version=__version__)
+    return framed(f"pFedGP: {heading}", Markup(body))  # noqa: S704 (escaped)
 
 
 def _body(table: TextTable) -> Markup:

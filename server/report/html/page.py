@@ -10,10 +10,11 @@ from pfedgp_core.words import counted, few, size
 from server.report.drawing import Drawing
 from server.report.figures import confusion_map, is_measured, record_figure, reliability, small_reliability
 from server.report.html.class_section import class_section
+from server.report.html.frame import framed
 from server.report.html.headline import all_results, headline, key_results, row_estimate
 from server.report.html.model_card import model_card
 from server.report.html.run_files import Calibration, RunFiles, worst_first
-from server.report.html.style import CSS, POLICY, SCRIPT
+from server.report.html.style import SCRIPT
 from server.report.html.tables import (
     MOST_CLASSES,
     certificate_table,
@@ -61,11 +62,9 @@ def page(run: RunFiles) -> str:
         "Bytes and seconds": _folded("What the run cost", _costs(run)),
         "Settings": _folded("All settings", render("pairs", table=settings_table(_telling_settings(run)))),
     }
-    return render(
+    body = render(
         "page",
         name=run.path.name,
-        policy=POLICY,
-        css=Markup(CSS),
         script=Markup(SCRIPT),
         lead=_lead(run),
         notices=_notices(run),
@@ -74,6 +73,7 @@ def page(run: RunFiles) -> str:
         sections=[(name, body) for name, body in sections.items() if body],
         origin=_origin(run),
     )
+    return framed(f"pFedGP run {run.path.name}", body)
 
 
 def round_figures(run: RunFiles) -> dict[str, Drawing]:

@@ -1,4 +1,4 @@
-"""Templates of the report's page, as texts in Python because the Flower bundle takes no HTML files.
+"""Templates of what the report's page holds, as texts in Python because the Flower bundle takes no HTML files.
 
 Everything that they are given is escaped: clients choose their own names. Only figures, style and script are `Markup`.
 """
@@ -11,17 +11,6 @@ from markupsafe import Markup
 __all__ = ["render"]
 
 _PAGE = """\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{{ policy }}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-<title>pFedGP run {{ name }}</title>
-<style>{{ css }}</style>
-</head>
-<body>
 <header>
 <h1>pFedGP run {{ name }}</h1>
 <p class="lead">{{ lead }}</p>
@@ -50,8 +39,6 @@ _PAGE = """\
 </main>
 <footer>{{ origin }}</footer>
 <script>{{ script }}</script>
-</body>
-</html>
 """
 
 _ROUNDS = """\
