@@ -1,11 +1,10 @@
 """Certifies a run's model at the clients that never trained, from several parts of their samples.
 
 As a program, ``python -m pfedgp.experiments.bounds RUN SETTINGS OUT DELTA SHARE...``: OUT gets what
-`pfedgp.experiments.retest` leaves, and ``summary.json`` holds a point for each client and share.
+`measure_afterwards` leaves, and ``summary.json`` holds a point for each client and share.
 """
 
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pfedgp.experiments.retest import summary_of_test, write_test
+from pfedgp.experiments.afterwards import measure_afterwards
 from pfedgp.experiments.specification import Bounds
 from pfedgp_core.certificate.classifier import NoCertificateError, certify_classifier
 from pfedgp_core.certificate.risk import class_probabilities
 from pfedgp_core.config import Settings
 from pfedgp_core.data.samples import ClientData
 from pfedgp_core.data.simulated import simulated_client, simulated_partition
-from pfedgp_core.errors import ConfigError, PFedGPError
+from pfedgp_core.errors import ConfigError
 from pfedgp_core.methods.make import make_method
 from pfedgp_core.methods.pfedgp import PFedGP
 from pfedgp_core.metrics.own_classes import label_columns
@@ -29,7 +28,6 @@ from pfedgp_core.model.shared import SharedState
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.tree.classifier import PersonalClassifier
 from server.run.model_file import load_model
-from server.run.settings import read_settings_file
 
 __all__ = ["bound_points"]
 
@@ -124,19 +122,13 @@ class _Client:
 
 def main(run: str, settings_file: str, out: str, delta: str, *shares: str) -> int:
     """Certify and write the folder."""
-    torch.set_num_threads(1)
-    began, spent = time.perf_counter(), time.process_time()
-    try:
-        settings = Settings.from_run_config(read_settings_file(Path(settings_file)))
+
+    def measure(settings: Settings) -> dict[str, Any]:
         if not settings.novel_clients:
             raise ConfigError("There is no client that never trains: set novel-clients.")
-        points = bound_points(Path(run), settings, Bounds(tuple(map(float, shares)), float(delta)))
-        cost = {"cpu_seconds": time.process_time() - spent, "seconds": time.perf_counter() - began}
-        write_test(Path(out), settings, {"points": points, **summary_of_test(Path(run), cost)})
-    except PFedGPError as error:
-        print(f"pfedgp: {error}", file=sys.stderr)
-        return 1
-    return 0
+        return {"points": bound_points(Path(run), settings, Bounds(tuple(map(float, shares)), float(delta)))}
+
+    return measure_afterwards(Path(run), Path(settings_file), Path(out), measure)
 
 
 if __name__ == "__main__":

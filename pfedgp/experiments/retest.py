@@ -1,37 +1,30 @@
 """Tests the model of a run once more with other settings of prediction, as a run of its own folder.
 
-As a program, ``python -m pfedgp.experiments.retest RUN SETTINGS OUT``: OUT gets ``config.toml``, an empty
-``metrics.jsonl`` and a ``summary.json`` as a run has them.
+As a program, ``python -m pfedgp.experiments.retest RUN SETTINGS OUT``: OUT gets what `measure_afterwards` leaves.
 """
 
 import sys
-import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import nn
 
+from pfedgp.experiments.afterwards import measure_afterwards
 from pfedgp_core.config import Settings
 from pfedgp_core.data.samples import ClientData
 from pfedgp_core.data.simulated import simulated_client
-from pfedgp_core.errors import ArtefactError, PFedGPError
-from pfedgp_core.files.json_file import read_object
-from pfedgp_core.files.state import kept
-from pfedgp_core.files.whole import explained, write_whole
+from pfedgp_core.errors import ArtefactError
 from pfedgp_core.methods.evaluation import EvaluationResult
 from pfedgp_core.methods.make import make_method
 from pfedgp_core.metrics.task_report import task_report
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.registry import VARIANTS
-from server.run.json_text import to_json
 from server.run.model_file import load_model
-from server.run.settings import dump_settings, read_kept_settings, read_settings_file
+from server.run.settings import read_kept_settings
 
-__all__ = ["retested", "summary_of_test", "with_fewer_inducing", "write_test"]
+__all__ = ["retested", "with_fewer_inducing"]
 
 
 def with_fewer_inducing(
@@ -65,7 +58,7 @@ def with_fewer_inducing(
 
 
 def retested(run: Path, tested: Settings) -> dict[str, Any]:
-    """Test the best model of a completed run on all of its clients; return a summary as that of a run.
+    """Test the best model of a completed run on all of its clients; return its numbers as a summary has them.
 
     Parameters
     ----------
@@ -79,7 +72,6 @@ def retested(run: Path, tested: Settings) -> dict[str, Any]:
     ArtefactError
         There is no model.
     """
-    began, spent = time.perf_counter(), time.process_time()
     vector, meta = load_model(run / "best")
     trained = Settings.from_run_config(read_kept_settings(run / "config.toml"))
     clients = [simulated_client(tested, 0)]
@@ -101,47 +93,17 @@ def retested(run: Path, tested: Settings) -> dict[str, Any]:
         pooled += result.sums
         own += result.own or result.sums
         validation += measured("validation").sums
-    cost = {"cpu_seconds": time.process_time() - spent, "seconds": time.perf_counter() - began}
     return {
         **report.summarise(pooled),
         **report.own(own),
         "test_samples": pooled.n,
         **{f"validation_{key}": value for key, value in report.summarise(validation).items() if key != "n"},
-        **summary_of_test(run, cost),
     }
-
-
-def summary_of_test(run: Path, cost: Mapping[str, float]) -> dict[str, Any]:
-    """What a summary says beside what was measured on a run's best model: that run's rounds and costs, and `cost`."""
-    with kept(run):
-        former = read_object(run / "summary.json")
-    return {
-        "status": "completed",
-        **{key: former[key] for key in ("rounds", "best_round", "gradients", "bytes_sent", "bytes_received")},
-        "partition_hash": former.get("partition_hash"),
-        **{key: former[key] + seconds for key, seconds in cost.items()},
-    }
-
-
-def write_test(out: Path, settings: Settings, summary: Mapping[str, Any]) -> None:
-    """Write what a completed run has in its folder, the settings last."""
-    with explained(out):
-        out.mkdir(parents=True, exist_ok=True)
-    write_whole(out / "metrics.jsonl", "")
-    write_whole(out / "summary.json", to_json(summary, "summary", indent=2) + "\n")
-    write_whole(out / "config.toml", dump_settings(settings))
 
 
 def main(run: str, settings_file: str, out: str) -> int:
     """Test it and write the folder."""
-    torch.set_num_threads(1)
-    try:
-        settings = Settings.from_run_config(read_settings_file(Path(settings_file)))
-        write_test(Path(out), settings, retested(Path(run), settings))
-    except PFedGPError as error:
-        print(f"pfedgp: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return measure_afterwards(Path(run), Path(settings_file), Path(out), lambda settings: retested(Path(run), settings))
 
 
 if __name__ == "__main__":
