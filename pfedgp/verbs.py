@@ -39,6 +39,11 @@ VERBS = {
         "start a federation on the server and follow it",
         "pfedgp run --state /var/lib/pfedgp --rounds 60 --set learning-rate=0.02",
     ),
+    "evaluate": Verb(
+        "pfedgp.commands.evaluate",
+        "measure a trained model on the connected sites' own test data, without any training",
+        "pfedgp evaluate --state /var/lib/pfedgp --model /var/lib/pfedgp/runs/night/best",
+    ),
     "status": Verb(
         "pfedgp.commands.status",
         "show the server, its sites and its runs",

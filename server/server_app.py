@@ -17,6 +17,7 @@ from pfedgp_core.errors import ConfigError, PFedGPError
 from pfedgp_core.methods.make import find_method
 from pfedgp_core.wire.versions import software_versions
 from server.engine import DEPLOYMENT, Engine
+from server.evaluation import evaluate_model, take_evaluation
 from server.federation import run_federation
 from server.flower.audited_grid import AuditedGrid
 from server.flower.patches import guarded
@@ -39,13 +40,13 @@ def main(grid: Grid, context: Context) -> None:
 
 
 def serve(grid: Grid, context: Context, engine: Engine) -> None:
-    """Run the federation that the run config describes, go on with one, or publish the model that it names.
+    """Run the federation that the run config describes, go on with one, or publish or measure the model that it names.
 
     Parameters
     ----------
     grid : Grid
     context : Context
-        Its run config holds the settings, or ``resume`` or ``publish``, and where the results go.
+        Its run config holds the settings, or ``resume``, ``publish`` or ``evaluate``, and where the results go.
     engine : Engine
         What `grid` belongs to.
 
@@ -57,6 +58,7 @@ def serve(grid: Grid, context: Context, engine: Engine) -> None:
     _log_to_console()
     run_config = dict(context.run_config)
     resume, published = take_path(run_config, RESUME, "RUN"), take_publish(run_config)
+    measured = take_evaluation(run_config)
     outputs = Outputs.take(run_config)
     origin = {
         "run_id": str(context.run_id),
@@ -74,6 +76,10 @@ def serve(grid: Grid, context: Context, engine: Engine) -> None:
         Publication.of(
             _audited(grid, path, engine), waiting_settings(run_config), model, path, origin | PUBLISHED
         ).run()
+    elif measured:
+        outputs.check()
+        waiting, path = Settings.from_run_config(run_config), _folder(outputs, "evaluation")
+        evaluate_model(_audited(grid, path, engine), waiting, measured, path, origin, engine)
     elif resume:
         _go_on(grid, Path(resume).expanduser().absolute(), run_config, outputs, origin, engine)
     else:

@@ -19,7 +19,7 @@ from server.outputs import Outputs
 from server.run.claim import is_claimed
 from server.run.resume import Resumable
 
-__all__ = ["attend", "find_run", "new_folder", "resume", "start"]
+__all__ = ["attend", "find_run", "new_folder", "resume", "start", "start_evaluation"]
 
 
 def start(control: Control, settings: Settings, outputs: Outputs, publish: str = "") -> int:
@@ -37,6 +37,26 @@ def start(control: Control, settings: Settings, outputs: Outputs, publish: str =
     """
     bundle, digest = build_bundle(Settings().to_run_config() | asdict(Outputs()) | {"publish": ""})
     return control.start(bundle, digest, settings.to_run_config() | asdict(outputs) | {"publish": publish})
+
+
+def start_evaluation(control: Control, waiting: Settings, outputs: Outputs, model: str, least: int) -> int:
+    """Start an evaluation of a model and return the run's id.
+
+    Parameters
+    ----------
+    control : Control
+    waiting : Settings
+        For how many sites, and how long, to wait.
+    outputs : Outputs
+        Where the results go; paths are the server's.
+    model : str
+        Folder of the model.
+    least : int
+        Test samples below which nothing is said of a site.
+    """
+    keys = {"evaluate": model, "min-cell": least}
+    bundle, digest = build_bundle(Settings().to_run_config() | asdict(Outputs()) | {"evaluate": "", "min-cell": 0})
+    return control.start(bundle, digest, waiting.to_run_config() | asdict(outputs) | keys)
 
 
 def resume(folder: Path, args: argparse.Namespace) -> int:
