@@ -12,7 +12,7 @@ import torch
 
 from pfedgp.path_arguments import path_text
 from pfedgp.verification.beside import beside
-from pfedgp.verification.format import Case, load
+from pfedgp.verification.cases.format import Case, load
 from pfedgp.verification.runner import TOPICS, Result, verify
 from pfedgp_core.errors import ConfigError
 

@@ -1,1 +1,1 @@
-"""Checks of the product against reference values in the golden format; one module per group of topics."""
+"""Checks of the product against reference values in the golden format, and what is said of each value."""

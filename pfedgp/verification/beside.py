@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from pfedgp.verification.format import Case, load
+from pfedgp.verification.cases.format import Case, load
 from pfedgp_core.errors import ConfigError
 
 __all__ = ["beside"]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from pfedgp.verification.format import Assert, NotUnderstood
+from pfedgp.verification.cases.format import Assert, NotUnderstood
 
 __all__ = ["FLOAT32_LOOSE", "Verdict", "compare", "float32_tolerance"]
 

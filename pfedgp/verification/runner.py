@@ -7,28 +7,28 @@ from typing import NamedTuple
 
 import torch
 
+from pfedgp.verification.cases.format import KINDS, Assert, Case, NotUnderstood
+from pfedgp.verification.cases.naming import head
+from pfedgp.verification.cases.question import Question, Rule, Sampled, Workspace, answer
 from pfedgp.verification.compare import Verdict, compare, float32_tolerance
-from pfedgp.verification.corruption_tables import CORRUPTION_TABLE_RULES
-from pfedgp.verification.corruption_topic import CORRUPTION_SPEC_RULES, CORRUPTION_VALUES_RULES
-from pfedgp.verification.coupling_topic import COUPLING_RULES
-from pfedgp.verification.dirichlet_topic import DIRICHLET_RULES
-from pfedgp.verification.floors_topic import FLOORS_RULES
-from pfedgp.verification.format import KINDS, Assert, Case, NotUnderstood
-from pfedgp.verification.hypernetwork_topic import HYPERNETWORK_RULES
-from pfedgp.verification.ipdata_topic import IPDATA_RULES
-from pfedgp.verification.laplace_topic import LAPLACE_RULES
-from pfedgp.verification.layered_topic import LAYERED_RULES
-from pfedgp.verification.meta_topic import META_RULES
-from pfedgp.verification.metrics_topic import METRICS_RULES
-from pfedgp.verification.moreau_topic import MOREAU_RULES, PROX_RULES
-from pfedgp.verification.naming import head
-from pfedgp.verification.node_topics import NODE_RULES
-from pfedgp.verification.pac_topic import PAC_RULES
-from pfedgp.verification.partition_topic import PARTITION_RULES
-from pfedgp.verification.pg_topic import PG_RULES
-from pfedgp.verification.question import Question, Rule, Sampled, Workspace, answer
-from pfedgp.verification.regression_topic import REGRESSION_RULES
-from pfedgp.verification.table_topics import CALIBRATION_RULES, FEDERATED_RULES, TREE_RULES
+from pfedgp.verification.topics.corruption import CORRUPTION_SPEC_RULES, CORRUPTION_VALUES_RULES
+from pfedgp.verification.topics.corruption_tables import CORRUPTION_TABLE_RULES
+from pfedgp.verification.topics.coupling import COUPLING_RULES
+from pfedgp.verification.topics.dirichlet import DIRICHLET_RULES
+from pfedgp.verification.topics.floors import FLOORS_RULES
+from pfedgp.verification.topics.hypernetwork import HYPERNETWORK_RULES
+from pfedgp.verification.topics.ipdata import IPDATA_RULES
+from pfedgp.verification.topics.laplace import LAPLACE_RULES
+from pfedgp.verification.topics.layered import LAYERED_RULES
+from pfedgp.verification.topics.meta import META_RULES
+from pfedgp.verification.topics.metrics import METRICS_RULES
+from pfedgp.verification.topics.moreau import MOREAU_RULES, PROX_RULES
+from pfedgp.verification.topics.nodes import NODE_RULES
+from pfedgp.verification.topics.pac import PAC_RULES
+from pfedgp.verification.topics.partition import PARTITION_RULES
+from pfedgp.verification.topics.pg import PG_RULES
+from pfedgp.verification.topics.regression import REGRESSION_RULES
+from pfedgp.verification.topics.tables import CALIBRATION_RULES, FEDERATED_RULES, TREE_RULES
 from pfedgp_core.errors import PFedGPError
 
 __all__ = ["TOPICS", "Result", "verify"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from pfedgp.verification.format import load
+from pfedgp.verification.cases.format import load
 from pfedgp.verification.runner import Result, verify
 
 BOTH = (torch.float64, torch.float32)

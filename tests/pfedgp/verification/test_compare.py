@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from pfedgp.verification.cases.format import Assert, NotUnderstood
 from pfedgp.verification.compare import compare
-from pfedgp.verification.format import Assert, NotUnderstood
 
 
 def judged(got, value, **options):

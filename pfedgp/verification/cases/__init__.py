@@ -1,0 +1,1 @@
+"""Cases of reference values: their format, their questions, and the objects that they are about."""

@@ -1,0 +1,1 @@
+"""What this program says to the questions of a topic, a topic a file."""
