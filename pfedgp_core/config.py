@@ -18,7 +18,7 @@ from pfedgp_core.method_settings import MethodSettings, method_fields
 from pfedgp_core.registry import METHODS, NETWORKS, TASKS, VARIANTS, is_import_path
 from pfedgp_core.setting import Value, check, default_of, kebab, setting
 from pfedgp_core.simulation_settings import NOVEL_ALPHA_FROM, SimulationSettings
-from pfedgp_core.variant_rules import check_variant
+from pfedgp_core.variant_rules import check_class_weights, check_variant
 from pfedgp_core.words import cut
 
 __all__ = ["GPSettings", "Settings", "flat_fields"]
@@ -66,6 +66,11 @@ class Settings(SimulationSettings):
     )
     personal_data: bool = setting(True, "ip-data: use the client's own data at prediction, not inducing inputs alone")
     class_balancing: bool = setting(True, "ip-data: correct node probabilities to the client's own class counts")
+    class_weights: str = setting(
+        "none",
+        "balanced: nodes are trained, and answer, as if a client's classes were equally frequent (full, ip-compute)",
+        choices=("none", "balanced"),
+    )
     classes: str = setting(
         "own", "classes of a client's tree: those of its data, or all of the federation", choices=("own", "all")
     )
@@ -181,6 +186,7 @@ class Settings(SimulationSettings):
                 f"(clients - unseen-clients{novel} = {self.trainers}): lower the first or raise clients."
             )
         check_variant(self.variant, self.task, self.objective, self.classes, self.personal_data)
+        check_class_weights(self.class_weights, self.variant, self.task, self.objective)
         if self.aggregation in ("trimmed-mean", "nearest") and 0 < self.trim_share * self.clients_per_round < 1 - 1e-9:
             raise ConfigError(
                 f"trim-share = {self.trim_share:g} of clients-per-round = {self.clients_per_round} leaves nobody out: "

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.registry import TASKS, VARIANTS, VariantEntry, choices
 
-__all__ = ["check_variant"]
+__all__ = ["check_class_weights", "check_variant"]
 
 
 def check_variant(name: str, task: str, objective: str, classes: str, personal_data: bool) -> None:
@@ -37,6 +37,24 @@ def check_variant(name: str, task: str, objective: str, classes: str, personal_d
         raise ConfigError(
             f"personal-data = false leaves variant = {name!r} without any data: "
             f"set variant = {_either(lambda v: v.labelled_inducing)}."
+        )
+
+
+def check_class_weights(weights: str, name: str, task: str, objective: str) -> None:
+    """Raise ConfigError where ``class-weights`` does not go with the other settings."""
+    if weights == "none":
+        return
+    if not TASKS[task].classes:
+        raise ConfigError(f"class-weights = {weights!r} does not go with task = {task!r}, which has no classes.")
+    if VARIANTS[name].labelled_inducing:
+        raise ConfigError(
+            f"class-weights = {weights!r} does not go with variant = {name!r}: set class-balancing = false there, or "
+            f"variant = {_either(lambda v: not v.labelled_inducing)}."
+        )
+    if objective != "predictive":
+        raise ConfigError(
+            f"class-weights = {weights!r} weighs held-out points, which objective = {objective!r} has not: set "
+            "objective = 'predictive'."
         )
 
 

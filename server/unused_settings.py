@@ -11,7 +11,7 @@ from pfedgp_core.words import few
 
 __all__ = ["unused_settings"]
 
-_GAUSSIAN = ("variant", "objective")  # beside the group gp.*
+_GAUSSIAN = ("variant", "objective", "class-weights")  # beside the group gp.*
 # Settings that some partitions alone read.
 _OF_PARTITIONS = {
     "dirichlet-alpha": ("dirichlet", "extended-dirichlet", "quantity"),

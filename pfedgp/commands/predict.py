@@ -242,7 +242,10 @@ def _typicality(site: "SavedSite", share: float) -> "Typicality":
 def _weights(site: "SavedSite", prior: str) -> "np.ndarray":
     from pfedgp_core.site.prior import prior_weights
 
-    return prior_weights(prior, site.class_names, list(site.samples.counts(site.model.class_names).values()))
+    counts = list(site.samples.counts(site.model.class_names).values())
+    if site.model.settings.class_weights != "none":  # its nodes answer for equal shares already
+        counts = [1] * len(counts)
+    return prior_weights(prior, site.class_names, counts)
 
 
 def _temperature(text: str) -> float | str:

@@ -197,6 +197,11 @@ def _refuse(classifier: PersonalClassifier, n: int, min_samples: int, grouped: b
             "There is no certificate for classes = 'all': inducing inputs stand in for samples there; "
             "certify on held-out data (--method held-out)."
         )
+    if settings.class_weights != "none":
+        raise NoCertificateError(
+            f"There is no certificate for class-weights = {settings.class_weights!r}: the theorem is of a classifier "
+            "whose nodes are not corrected for classes; certify on held-out data (--method held-out)."
+        )
     if n < min_samples:
         of = "groups of " if grouped else ""
         raise NoCertificateError(

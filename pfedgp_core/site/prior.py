@@ -32,7 +32,7 @@ def prior_weights(text: str, class_names: Sequence[str], counts: Sequence[int]) 
     class_names : sequence of str, length k
         Of the site.
     counts : sequence of int, length k
-        Its samples of each, from 1.
+        Its samples of each, from 1; equal ones where its nodes answer for equal shares already.
 
     Raises
     ------

@@ -108,10 +108,11 @@ def _predictive(
     problems = [problems[i] for i in order]
     lengths = [len(p.targets) for p in problems]
     # One quadrature for the points of all nodes.
-    if all(p.known.log_ratio is None for p in problems):
+    if all(p.known.log_ratio is None and p.weights is None for p in problems):
         return predictive_losses(mu, v, torch.cat([p.target_left for p in problems]), gp.quadrature), lengths
     sides = (side.split(lengths) for side in node_log_probabilities(mu, v, "arith", gp.quadrature))
-    return torch.cat([_corrected(p, left, right) for p, left, right in zip(problems, *sides, strict=True)]), lengths
+    losses = [_corrected(p, left, right) for p, left, right in zip(problems, *sides, strict=True)]
+    return torch.cat([_weighted(p, loss) for p, loss in zip(problems, losses, strict=True)]), lengths
 
 
 def _corrected(problem: NodeProblem, left: Tensor, right: Tensor) -> Tensor:
@@ -119,6 +120,10 @@ def _corrected(problem: NodeProblem, left: Tensor, right: Tensor) -> Tensor:
     if problem.known.log_ratio is not None:
         left, right = apply_class_ratio(left, right, *problem.known.log_ratio)
     return -torch.where(problem.target_left, left, right)
+
+
+def _weighted(problem: NodeProblem, losses: Tensor) -> Tensor:
+    return losses if problem.weights is None else losses * problem.weights.to(losses)
 
 
 def _marginal(

@@ -170,11 +170,14 @@ class NodeProblem:
     targets : Tensor [T, d]
         Points whose side is predicted.
     target_left : Tensor [T] of bool
+    weights : Tensor [T], optional
+        Of the targets in the loss, mean 1; without them all weigh the same.
     """
 
     known: NodeGP
     targets: Tensor
     target_left: Tensor
+    weights: Tensor | None = None
 
 
 class Variant(ABC):

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from pfedgp_core.gp.fitc import FITC
 from pfedgp_core.gp.full import FullGP
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.tree.variants.base import ClientPoints, NodeGP, NodeProblem, OwnPoints, Sides, Variant, side_labels
+from pfedgp_core.tree.variants.class_weights import BALANCED, balanced_ratio, balanced_weights
 
 __all__ = ["Full"]
 
@@ -49,7 +51,8 @@ class Full(Variant):
                 continue
             (inputs, known), (targets, asked) = next(halves), next(halves)
             gp = self.node_gp(node, points, inputs, known, counters, targets)
-            problems.append(NodeProblem(NodeGP(gp), targets, asked))
+            ratio = self._ratio(node, part[0].left, len(part[0].rows) - part[0].left)
+            problems.append(NodeProblem(NodeGP(gp, ratio), targets, asked, self._weights(points, part[1])))
         return problems
 
     def conditioned(self, node: Sides, points: ClientPoints, counters: Counter[str]) -> NodeGP:
@@ -60,7 +63,26 @@ class Full(Variant):
         )
         inputs = torch.cat([left, right])
         gp = self.node_gp(node, points, inputs, side_labels(len(left), len(right), inputs), counters)
-        return NodeGP(gp, own=OwnPoints.of(rows, len(left), len(inputs)))
+        own, n_left, n_right = OwnPoints.of(rows, len(left), len(inputs)), len(left), len(right)
+        if self._balanced:
+            without = self._ratio(node, n_left - 1, n_right), self._ratio(node, n_left, n_right - 1)
+            own = replace(own, ratio_without_left=without[0], ratio_without_right=without[1])
+        return NodeGP(gp, self._ratio(node, n_left, n_right), own)
+
+    @property
+    def _balanced(self) -> bool:
+        return self.settings.class_weights == BALANCED
+
+    def _ratio(self, node: Sides, left: int, right: int) -> tuple[float, float] | None:
+        """The correction of a node with so many points on its sides."""
+        return balanced_ratio(node, left, right) if self._balanced else None
+
+    def _weights(self, points: ClientPoints, half: "_Half") -> Tensor | None:
+        """Weights of held-out points in the loss."""
+        if not self._balanced:
+            return None
+        weights = torch.from_numpy(balanced_weights(points.labels.numpy()[half.rows]))
+        return weights.to(points.features.device, non_blocking=True)
 
     def node_gp(
         self,
