@@ -3,7 +3,8 @@
 For every seed: ``pfedgp simulate`` with two of 20 clients left out, ``onboard`` for each of these, and its progressive
 certificates at delta = .01: without unlabelled inputs, with 40 and with 1,000. These are drawn with replacement from
 all digits of the site's classes that it was not fitted on, which stand for its population; a file of 1,000 different
-ones does not exist. Beside them the errors on all of these digits, and the bound of ``--method pac-bayes``. Then the
+ones does not exist. Beside them the errors on all of these digits, and the bounds of ``--method pac-bayes`` and
+``data-prior``, the latter with 1,000 unlabelled inputs, and with a quarter and a half of the samples as prior. Then the
 threshold of ``predict --risk 0.02`` from the run's bins at the nearest temperature that has some, and the share of the
 federation's test samples that it answers.
 
@@ -25,6 +26,7 @@ import torch
 from pfedgp.cli import main as pfedgp
 from pfedgp.predicting.federation_bins import FederationBins
 from pfedgp_core.certificate.classifier import certify_classifier
+from pfedgp_core.certificate.data_prior import bound_data_prior, compare_with_data_prior, disagreement
 from pfedgp_core.certificate.progressive import Answers, bound_progress, progress
 from pfedgp_core.certificate.selective import choose_threshold, from_bins
 from pfedgp_core.data.datasets import load_dataset
@@ -33,6 +35,7 @@ from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.site.saved import SavedSite
 
 CLIENTS, UNSEEN, DELTA, FLIPS = 20, 2, 0.01, (40, 1000)
+SHARES = (0.25, 0.5)  # of the samples, as prior
 RISK, RISK_DELTA = 0.02, 0.05
 
 
@@ -94,8 +97,19 @@ def certificates(site: SavedSite, seed: int) -> dict[str, Any]:
     alone = bound_progress(made._replace(disagreement=None, unlabelled=0), len(samples), DELTA)
     found |= {"on the way": alone.on_the_way, "errors": made.errors, "steps": made.steps}
     found["true error"] = float((answers(site)(features) != labels).mean())
-    pac = certify_classifier(site.classifier, samples.labels, len(site.model.class_names), DELTA)
-    return found | {"pac-bayes": pac.tree.soft_vote}
+    federation = len(site.model.class_names)
+    pac = certify_classifier(site.classifier, samples.labels, federation, DELTA).tree
+    found |= {"pac-bayes": pac.soft_vote, "pac-bayes, Gibbs": pac.sign.bound, "pac-bayes, KL": pac.kl}
+    prior = Stream(site.model.settings.seed, "certificate", "prior", site.model.sha256).numpy.permutation(len(samples))
+    apart = disagreement(site.classifier, new)
+    for share in SHARES:
+        part = np.isin(np.arange(len(samples)), prior[: round(share * len(samples))])
+        from_part = compare_with_data_prior(site.classifier, samples.features, samples.labels, part, federation)
+        bound = bound_data_prior(from_part, DELTA, apart)
+        found |= {f"data-prior {share:g}": bound.deployed, f"data-prior {share:g}, vote": bound.vote}
+        alone = bound_data_prior(from_part, DELTA)
+        found |= {f"data-prior {share:g}, Gibbs": alone.sign.bound, f"data-prior {share:g}, KL": from_part.kl}
+    return found
 
 
 def answered(folder: Path) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import argparse
 
 __all__ = ["METHODS", "choose_method"]
 
-METHODS = ("progressive", "pac-bayes", "held-out")
+METHODS = ("progressive", "pac-bayes", "data-prior", "held-out")
 
 
 def choose_method(args: argparse.Namespace) -> tuple[str, str]:

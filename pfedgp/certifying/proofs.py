@@ -1,4 +1,4 @@
-"""The three proofs of ``pfedgp certify``, each from a saved site to a certificate's fields."""
+"""The proofs of ``pfedgp certify``, each from a saved site to a certificate's fields."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,47 @@ def _pac_bayes(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
         site.classifier, samples.labels, len(names), args.delta, fixed, groups=samples.groups
     )
     return {**certificate.to_dict(), "unseen": ASSERTED, "repeated_samples": repeated}
+
+
+def _data_prior(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
+    from pfedgp_core.certificate.classifier import MIN_SAMPLES, refuse_uncertifiable
+    from pfedgp_core.certificate.data_prior import (
+        PRIOR_SHARE,
+        bound_data_prior,
+        compare_with_data_prior,
+        conditions,
+        disagreement,
+    )
+    from pfedgp_core.certificate.groups import counted_groups
+    from pfedgp_core.numerics.streams import Stream
+
+    repeated = require_unseen(site, args)
+    samples, classifier = site.samples, site.classifier
+    groups = np.arange(len(samples)) if samples.groups is None else samples.groups
+    count = int(groups.max()) + 1
+    refuse_uncertifiable(classifier, count, MIN_SAMPLES, samples.groups is not None)
+    # By seed and model, which were there before the samples: nobody chooses a part by its result.
+    stream = Stream(site.model.settings.seed, "certificate", "prior", site.model.sha256)
+    part = np.isin(groups, stream.numpy.permutation(count)[: round(PRIOR_SHARE * count)])
+    apart = None
+    if args.unlabelled is not None:
+        inputs, new_groups = unlabelled_inputs(site, args)
+        apart = disagreement(classifier, site.model.features(inputs), new_groups)
+    federation = len(site.model.class_names)
+    made = compare_with_data_prior(
+        classifier, samples.features, samples.labels, part, federation, groups=samples.groups
+    )
+    bound = bound_data_prior(made, args.delta, apart)
+    wrong = float((classifier.predict(samples.features) != samples.labels).mean())
+    return {
+        "method": "data-prior",
+        **counted_groups(count, None if samples.groups is None else len(samples)),
+        "deployed": {"empirical": wrong, "bound": bound.deployed},
+        **bound.to_dict(),
+        "conditions": conditions(samples.groups is not None, apart is not None),
+        "unseen": ASSERTED,
+        "repeated_samples": repeated,
+    }
 
 
 def _progressive(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
@@ -84,4 +125,4 @@ def _held_out(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
     return {**result, "repeated_samples": data.repeated}
 
 
-PROOFS = {"progressive": _progressive, "pac-bayes": _pac_bayes, "held-out": _held_out}
+PROOFS = {"progressive": _progressive, "pac-bayes": _pac_bayes, "data-prior": _data_prior, "held-out": _held_out}

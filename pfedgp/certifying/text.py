@@ -10,6 +10,7 @@ ROWS = {
     "deployed": "error of the deployed classifier",
     "on_the_way": "mean error of the classifiers on the way",
     "disagreement": "their disagreement with the deployed one",
+    "vote": "error of this posterior's vote",
     "wrong_probability": "probability it gives to wrong classes",
     "gibbs": "error of the Gibbs classifier",
     "gibbs_vote": "error of the Gibbs classifier's vote",
@@ -46,7 +47,16 @@ def certificate_text(result: dict[str, Any]) -> str:
 def _about(result: dict[str, Any]) -> list[str]:
     """What a reader of the numbers must know."""
     lines = []
-    if "kl" in result:
+    draw = result["counts"].removesuffix("s")
+    if result["method"] == "data-prior":
+        parts = f"{counted(result['prior'], draw)} made the prior, and {result['tested']} the bound"
+        tree = "the tree of all samples" if result["same_tree"] else "another tree or fewer classes"
+        lines += ["", f"{parts}: KL {result['kl']:.2f} nats, and {result['price']:.2f} for a prior with {tree}."]
+        lines.append(
+            "Covered is the vote of the Gaussians with the moments of the chains; how often the deployed classifier "
+            f"answers otherwise is what unlabelled inputs say, of which there are {result['unlabelled']}."
+        )
+    if result["method"] == "pac-bayes":
         price = result["price_tree"] + result["price_classes"]
         differs = result["deployed"]["differs_from_predict"]
         lines += ["", f"KL {result['kl']:.2f} nats, and {price:.2f} for a tree and classes read off the samples."]

@@ -1,8 +1,8 @@
 """``pfedgp certify``: an upper bound on the error of a site's classifier that holds with probability 1 - delta.
 
-``--method progressive`` and ``pac-bayes`` stand on the site's own samples, and need a model that never saw these;
-``--method held-out`` needs labelled samples that were kept out of everything. Without ``--method`` one is chosen, with
-its reason. docs/certificate.md says what is proved under which conditions.
+``--method progressive``, ``pac-bayes`` and ``data-prior`` stand on the site's own samples, and need a model that never
+saw these; ``--method held-out`` needs labelled samples that were kept out of everything. Without ``--method`` one is
+chosen, with its reason. docs/certificate.md says what is proved under which conditions.
 """
 
 import argparse
@@ -49,12 +49,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="PATH",
         help="further inputs of the same population, without labels: the bound on the deployed classifier needs them "
-        "(progressive)",
+        "(progressive, data-prior)",
     )
     parser.add_argument(
         "--unseen",
         action="store_true",
-        help="I assert: this site's data were never used to train or select the model (progressive, pac-bayes)",
+        help="I assert: this site's data were never used to train or select the model (all methods but held-out)",
     )
     parser.add_argument(
         "--classes", metavar="A,B", help="the site's classes, if fixed before its data were seen (pac-bayes)"
@@ -110,8 +110,8 @@ def _check(args: argparse.Namespace, method: str) -> None:
     if method != "held-out" and args.data is not None:
         raise ConfigError(f"--data belongs to --method held-out: {method} certifies on the site's own samples.")
     if method == "held-out" and args.unseen:
-        raise ConfigError("--unseen belongs to --method progressive and pac-bayes: leave it out.")
+        raise ConfigError("--unseen belongs to --method progressive, pac-bayes and data-prior: leave it out.")
     if method != "pac-bayes" and args.classes is not None:
         raise ConfigError("--classes belongs to --method pac-bayes: leave it out.")
-    if method != "progressive" and args.unlabelled is not None:
-        raise ConfigError("--unlabelled belongs to --method progressive: leave it out.")
+    if method not in {"progressive", "data-prior"} and args.unlabelled is not None:
+        raise ConfigError("--unlabelled belongs to --method progressive and data-prior: leave it out.")

@@ -34,7 +34,7 @@ def advice(result: dict[str, Any]) -> str | None:
     target = chance(len(result["classes"]))
     if result["deployed"]["bound"] < target:
         return None
-    rules = {"progressive": _progressive, "held-out": _held_out, "pac-bayes": _pac_bayes}
+    rules = {"progressive": _progressive, "held-out": _held_out, "pac-bayes": _pac_bayes, "data-prior": _pac_bayes}
     return rules[result["method"]](result, target)
 
 

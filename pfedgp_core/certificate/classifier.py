@@ -31,6 +31,7 @@ __all__ = [
     "TreeCertificate",
     "certify_classifier",
     "certify_tree",
+    "refuse_uncertifiable",
 ]
 
 MIN_SAMPLES = 30  # for n <= 26 and delta = 0.01 even KL = 0 and no error leave a vote's bound above 1/2
@@ -149,7 +150,8 @@ def certify_classifier(
         raise DataError("The classifier has no training data yet: call fit first.")
     names = classifier.classes_
     given = labels.cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
-    _refuse(classifier, len(given) if groups is None else len(np.unique(groups)), min_samples, groups is not None)
+    units = given if groups is None else np.unique(groups)
+    refuse_uncertifiable(classifier, len(units), min_samples, groups is not None)
     positions = np.searchsorted(names, given).clip(max=len(names) - 1)
     if not np.array_equal(names[positions], given):
         raise DataError("The labels hold a class that the classifier does not have: give those it was fitted on.")
@@ -180,7 +182,14 @@ def certify_classifier(
     return Certificate(tree, names.tolist(), wrong[0], wrong[1], differs[0], differs[1], samples)
 
 
-def _refuse(classifier: PersonalClassifier, n: int, min_samples: int, grouped: bool) -> None:
+def refuse_uncertifiable(classifier: PersonalClassifier, n: int, min_samples: int, grouped: bool = False) -> None:
+    """Refuse classifiers that the theorem does not cover, and fewer than `min_samples` samples or groups.
+
+    Raises
+    ------
+    NoCertificateError
+        The text says why.
+    """
     settings = classifier.settings
     if len(classifier.classes_) < 2:
         raise NoCertificateError(

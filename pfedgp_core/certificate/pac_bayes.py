@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
+from scipy.special import gammaln, logsumexp, xlogy
 from torch import Tensor
 
 from pfedgp_core.certificate.evidence import Estimate, chain_blocks, latent_marginals, log_ratio
@@ -113,6 +114,9 @@ def _excess(x: np.ndarray) -> np.ndarray:
 def epsilon(kl: ArrayLike, n: int, delta: float, form: str = "seeger") -> np.ndarray:
     """Return the allowance (KL + log((n + 1) / delta)) / n or, as "maurer", (KL + log(2 sqrt(n) / delta)) / n.
 
+    The form "sum" has the constant of which these two are bounds, sum_k binom(n, k) (k / n)^k (1 - k / n)^(n - k)
+    (Maurer 2004): E exp(n kl) for independent losses in [0, 1] is at most this, at every n.
+
     Raises
     ------
     ConfigError
@@ -124,10 +128,21 @@ def epsilon(kl: ArrayLike, n: int, delta: float, form: str = "seeger") -> np.nda
     require_level("delta", delta)
     if not (kl >= 0).all():
         raise ConfigError(f"KL = {float(kl.min())} is negative or not a number; use the upper value of mixture_kl.")
-    terms = {"seeger": math.log((n + 1) / delta), "maurer": math.log(2 * math.sqrt(n) / delta)}
+    terms = {
+        "seeger": math.log((n + 1) / delta),
+        "maurer": math.log(2 * math.sqrt(n) / delta),
+        "sum": _log_maurer_sum(n) - math.log(delta),
+    }
     if form not in terms:
         raise ConfigError(f"form = {form!r} is not known; choose one of: {', '.join(terms)}.")
     return (kl + terms[form]) / n
+
+
+def _log_maurer_sum(n: int) -> float:
+    """log sum_k binom(n, k) (k / n)^k (1 - k / n)^(n - k), rounded upwards."""
+    k = np.arange(n + 1)
+    terms = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + xlogy(k, k / n) + xlogy(n - k, 1 - k / n)
+    return float(logsumexp(terms)) * (1 + 1e-9)
 
 
 def pac_bayes_bound(empirical_risk: ArrayLike, kl: ArrayLike, n: int, delta: float, form: str = "seeger") -> np.ndarray:

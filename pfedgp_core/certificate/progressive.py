@@ -38,6 +38,7 @@ __all__ = [
     "bound_progress",
     "disagreement_bound",
     "progress",
+    "unlabelled_condition",
 ]
 
 LABELLED_SHARE = 0.8  # of delta, where there are unlabelled inputs
@@ -51,12 +52,6 @@ CONDITIONS = (
     ),
     "Future samples come from the same population; a sample of a class that the site lacks counts as an error.",
     "delta covers this certificate alone, not others, such as an earlier one on fewer samples.",
-)
-UNLABELLED = "The unlabelled inputs are"
-UNLABELLED_GROUPS = "The groups of the unlabelled inputs are none of the site's, but"
-UNLABELLED_CONDITION = (
-    " independent draws from the same population, and were used for nothing else; they need not be few or many, but "
-    "were not chosen by what the classifier answers."
 )
 
 Answers = Callable[[np.ndarray], np.ndarray]
@@ -118,7 +113,7 @@ class ProgressiveCertificate:
         grouped = self.samples is not None
         conditions = [independence(FITTED, grouped), *CONDITIONS]
         if unlabelled:
-            conditions.insert(1, (UNLABELLED_GROUPS if grouped else UNLABELLED) + UNLABELLED_CONDITION)
+            conditions.insert(1, unlabelled_condition(grouped))
         return {
             "method": "progressive",
             **counted_groups(self.n, self.samples),
@@ -218,6 +213,15 @@ def bound_progress(found: Progress, n: int, delta: float = 0.01, samples: int | 
     on_the_way = mixture_bound(found.errors, found.steps, LABELLED_SHARE * delta)
     apart = disagreement_bound(found.disagreement, found.unlabelled, (1 - LABELLED_SHARE) * delta)
     return ProgressiveCertificate(found, n, on_the_way, apart, min(1.0, on_the_way + apart), delta, samples)
+
+
+def unlabelled_condition(grouped: bool) -> str:
+    """What must hold of the unlabelled inputs, or of their groups."""
+    who = "The groups of the unlabelled inputs are none of the site's, but" if grouped else "The unlabelled inputs are"
+    return (
+        f"{who} independent draws from the same population, and were used for nothing else; they need not be few or "
+        "many, but were not chosen by what the classifier answers."
+    )
 
 
 def disagreement_bound(mean: float, m: int, delta: float) -> float:

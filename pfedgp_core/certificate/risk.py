@@ -31,7 +31,7 @@ from pfedgp_core.tree.classifier import PersonalClassifier
 from pfedgp_core.tree.splits import Node, Tree
 from pfedgp_core.tree.variants.base import rows_of
 
-__all__ = ["Sides", "TreeProbabilities", "class_probabilities", "node_rows", "path_probabilities", "sides"]
+__all__ = ["Sides", "TreeProbabilities", "class_probabilities", "matched", "node_rows", "path_probabilities", "sides"]
 
 RADIUS = 9.0  # a standard normal has 2e-19 beyond
 DIGITS = 32.0  # -log of the trapezoid rule's error
@@ -106,7 +106,15 @@ def path_probabilities(tree: Tree, labels: Tensor, node_sides: Sequence[Sides]) 
     return result
 
 
-def class_probabilities(classifier: PersonalClassifier, features: ArrayLike | Tensor) -> TreeProbabilities:
+def matched(mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and variance of the Gaussian with the moments of the chains' mixture; shapes: [C, n] -> [1, n] each."""
+    centre = mean.mean(0, keepdim=True)
+    return centre, variance.mean(0, keepdim=True) + (mean - centre).square().mean(0, keepdim=True)
+
+
+def class_probabilities(
+    classifier: PersonalClassifier, features: ArrayLike | Tensor, one_gaussian: bool = False
+) -> TreeProbabilities:
     """Class probabilities of new points under Q, in float64 and without any approximation of the solver.
 
     The arg max of ``sign`` and of ``soft`` (first of equals) are the two deterministic classifiers that a certificate
@@ -118,6 +126,8 @@ def class_probabilities(classifier: PersonalClassifier, features: ArrayLike | Te
         Fitted; without class-ratio correction.
     features : array or Tensor [T, d]
         Raw features of the network.
+    one_gaussian : bool
+        Under the Gaussian that has the moments of the chains' mixture at each node, in place of the mixture.
     """
     raw = features.detach() if isinstance(features, Tensor) else torch.as_tensor(np.asarray(features))
     inputs = unit_sphere(raw if raw.is_floating_point() else raw.float()).double().cpu()
@@ -128,6 +138,7 @@ def class_probabilities(classifier: PersonalClassifier, features: ArrayLike | Te
             start = 0
             for part in inputs.split(CHUNK_POINTS):
                 mu, v = gp.predict(part, weights)
+                mu, v = matched(mu, v) if one_gaussian else (mu, v)
                 left, right = sides(mu, v)
                 rows = slice(start, start + len(part))
                 total[:, rows, list(node.left)] *= left[..., None]

@@ -79,6 +79,22 @@ def test_pac_bayes(certify: Certify, site: Path, capsys: pytest.CaptureFixture[s
     assert "provided that:" in text
 
 
+def test_data_prior(certify: Certify, tmp_path: Path, capsys: pytest.CaptureFixture[str], site: Path) -> None:
+    alone = certify("--unseen", "--method", "data-prior")
+    assert (alone["n"], alone["prior"], alone["tested"]) == (80, 20, 60)
+    assert 0 < alone["gibbs"]["bound"] < alone["wrong_probability"]["bound"] < alone["deployed"]["bound"] == 1
+    assert "held-out" in alone["advice"]
+    path = held_out(tmp_path / "new.npz", samples(300, seed=5))
+    found = certify("--unseen", "--method", "data-prior", "--unlabelled", str(path))
+    assert found["unlabelled"] == 300
+    assert found["deployed"]["bound"] == found["vote"]["bound"] + found["disagreement"]["bound"]
+    assert certify("--unseen", "--method", "data-prior", "--unlabelled", str(path)) == found
+    assert main(["certify", "--site", str(site), "--unseen", "--method", "data-prior"]) == 0
+    text = capsys.readouterr().out
+    assert "20 samples made the prior, and 60 the bound" in text
+    assert "error of this posterior's vote" in text
+
+
 def test_progressive(certify: Certify, tmp_path: Path, capsys: pytest.CaptureFixture[str], site: Path) -> None:
     alone = certify("--unseen")
     assert alone["method"] == "progressive"
