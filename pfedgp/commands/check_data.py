@@ -72,6 +72,8 @@ def main(args: argparse.Namespace) -> int:
         return check_labels(args)
     if args.json:
         raise ConfigError("--json belongs to --site: leave it out.")
+    if args.allow_network:
+        raise ConfigError("--allow-network belongs to --site: leave it out, as a comparison builds no network.")
     from pfedgp_core.config import Settings
     from pfedgp_core.data.own.reader import check_data
     from pfedgp_core.data.own.wanted_columns import WantedColumns

@@ -6,6 +6,7 @@ from typing import Any
 
 from pfedgp.living.options import show
 from pfedgp.living.reading import copies_notes
+from pfedgp.options import add_allow_network
 from pfedgp.path_arguments import path_text
 from pfedgp.predicting.notes import print_notes
 from pfedgp.predicting.place import require_site
@@ -19,7 +20,7 @@ SHOWN = 20
 
 
 def add_label_check(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--site``, ``--most`` and ``--json``."""
+    """Declare ``--site``, ``--most``, ``--json`` and ``--allow-network``."""
     parser.add_argument(
         "--site",
         type=path_text,
@@ -30,6 +31,7 @@ def add_label_check(parser: argparse.ArgumentParser) -> None:
         "--most", type=int, default=SHOWN, metavar="N", help=f"with --site: samples to list (default: {SHOWN})"
     )
     parser.add_argument("--json", action="store_true", help="with --site: print everything as JSON")
+    add_allow_network(parser)
 
 
 def check_labels(args: argparse.Namespace) -> int:
@@ -44,7 +46,7 @@ def check_labels(args: argparse.Namespace) -> int:
 
     path = Path(args.site)
     require_site(path)
-    site = SavedSite.load(path)
+    site = SavedSite.load(path, tuple(args.allow_network))
     found, names = suspects(site), site.model.class_names
     print_notes(copies_notes(site, "a wrong label that its copy has too is not found"), "on the site")
     listed = min(args.most, found.contradicted)

@@ -9,18 +9,20 @@ A sample whose copy stays is predicted from its own label, which hides what othe
 repeat, the score is taken twice, and neither may rise:
 
 * from sites in which every former sample is there once, without new samples whose input is known. A former sample
-  counts as often as it was there, and copies of it are one observation in the standard error;
+  counts as often as it was there, and copies of it are one observation in the standard error. Inputs that are nearly
+  equal are copies, too (`near_copies`);
 * from the sites as they are, so that known inputs with other labels are judged too.
 
-An input is known by its features: they are all that a classifier sees of it.
+An input is known by its features: they are all that a classifier sees of it. A contradiction is an input with two
+classes to the bit: near inputs may rightly differ where classes overlap.
 """
 
-from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
 
 from pfedgp_core.metrics.own_classes import label_columns
+from pfedgp_core.site.near_copies import among, reach, singles
 from pfedgp_core.site.samples import SiteSamples
 from pfedgp_core.site.saved import SavedSite
 
@@ -57,18 +59,16 @@ def judge(site: SavedSite, after: SavedSite, batch: int) -> Verdict:
     former = np.array([origin.batch != batch for origin in after.samples.origins])
     # The former samples are in the same order, that of their hashes, before and after.
     scores = [_score(site, after, former, np.ones(len(site.samples)))]
-    known = set(_inputs(site.samples))
-    unknown = np.array([key not in known for key in _inputs(after.samples)])
-    times = Counter(_pairs(site.samples))
-    if len(times) < len(site.samples) or not (former | unknown).all():
-        first = {pair: row for row, pair in reversed(list(enumerate(_pairs(site.samples))))}
-        single = site.samples.take(np.array(sorted(first.values())))
-        new = after.samples.take(~former & unknown)
+    distance = reach(site.samples)
+    rows, often = singles(site.samples, distance)
+    known = among(after.samples, site.samples, distance)
+    if len(rows) < len(site.samples) or (known & ~former).any():
+        single = site.samples.take(rows)
+        new = after.samples.take(~former & ~known)
         event = after.history[-1]
-        base = site if len(times) == len(site.samples) else site.refit(single, event)
+        base = site if len(rows) == len(site.samples) else site.refit(single, event)
         more = base.refit(single.union(new), event) if len(new) else base
         kept = np.array([origin.batch != batch for origin in more.samples.origins])
-        often = np.array([times[pair] for pair in _pairs(single)], dtype=np.float64)
         scores.append(_score(base, more, kept, often))
     accepted = all(score.accepted for score in scores)
     refused = [score for score in scores if not score.accepted]
@@ -77,9 +77,8 @@ def judge(site: SavedSite, after: SavedSite, batch: int) -> Verdict:
 
 
 def copies(site: SavedSite, added: SiteSamples) -> int:
-    """How many new samples equal one of the site in input and class."""
-    known = set(_pairs(site.samples))
-    return sum(pair in known for pair in _pairs(added))
+    """How many new samples equal one of the site in input and class, or nearly."""
+    return int(among(added, site.samples, reach(site.samples), same_class=True).sum())
 
 
 def contradictions(site: SavedSite, added: SiteSamples) -> tuple[str, ...]:
@@ -132,10 +131,7 @@ def _score(before: SavedSite, after: SavedSite, former: np.ndarray, times: np.nd
     return Verdict(nll_before, nll_after, bool(mean <= 2 * error))
 
 
-def _inputs(samples: SiteSamples) -> list[bytes]:
-    """What a classifier sees of each input; 0 and -0 are the same."""
-    return [row.tobytes() for row in samples.features + np.float32(0)]
-
-
 def _pairs(samples: SiteSamples) -> list[tuple[bytes, int]]:
-    return list(zip(_inputs(samples), samples.labels.tolist(), strict=True))
+    """What a classifier sees of each input, in which 0 and -0 are the same, and its class."""
+    rows = samples.features + np.float32(0)
+    return [(row.tobytes(), label) for row, label in zip(rows, samples.labels.tolist(), strict=True)]

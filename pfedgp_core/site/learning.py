@@ -34,7 +34,7 @@ class Learned:
     milliseconds : float
         For a new sample, on average: the new tree, draws and weights of all nodes, without the network.
     copies : int
-        New samples that equal a former one in input and class.
+        New samples that equal a former one in input and class, or nearly.
     contradictions : tuple of str
         Ids of new samples whose input has another class too, at the site or in the addition.
     """

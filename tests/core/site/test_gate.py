@@ -8,6 +8,7 @@ import pytest
 from pfedgp_core.data.samples import Split
 from pfedgp_core.site.gate import left_out_nll
 from pfedgp_core.site.learning import learn
+from pfedgp_core.site.near_copies import among, reach, singles
 from pfedgp_core.site.origins import Origin
 from pfedgp_core.site.samples import SiteSamples
 from pfedgp_core.site.saved import SavedSite
@@ -96,8 +97,51 @@ def test_tables_of_few_patterns_are_learned(seed: int) -> None:
 
 
 def test_without_copies_the_score_is_that_of_the_sites_as_they_are() -> None:
-    site = named_site(range(30), 30)
+    site = named_site(range(60))  # in which no two samples are near copies
     done = learn(site, further(site))
+    assert done.copies == 0
     former = np.array([origin.id.startswith("a") for origin in done.after.samples.origins])
     assert done.nll_before == left_out_nll(site).mean()
     assert done.nll_after == left_out_nll(done.after, former).mean()
+
+
+def nearly(samples_of: SavedSite, noise: float, seed: int = 0) -> SiteSamples:
+    """The site's samples twice, each changed a little, as a picture that is compressed again."""
+    split, draw = data(60), np.random.default_rng(seed)
+    inputs = np.concatenate([split.inputs + noise * draw.normal(size=split.inputs.shape) for _ in range(2)])
+    changed = Split(inputs.astype(np.float32), np.tile(split.labels, 2))
+    return SiteSamples.compute(changed, samples_of.model, [Origin(f"n{i}", "", 0) for i in range(120)])
+
+
+def test_near_copies_do_not_hide_wrong_labels_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = named_site(range(60))
+    added = further(site, wrong=True).union(nearly(site, 0.02))
+    alone, hidden = learn(site, further(site, wrong=True)), learn(site, added)
+    assert not hidden.accepted
+    assert hidden.copies == 120
+    assert (hidden.nll_before, hidden.nll_after) == (alone.nll_before, alone.nll_after)
+    monkeypatch.setattr("pfedgp_core.site.near_copies.NEAR", 0.0)
+    assert learn(site, added).accepted  # where copies have to be equal to the bit, they do hide them
+
+
+def test_near_copies_with_right_labels_are_learned() -> None:
+    site = named_site(range(60))
+    done = learn(site, nearly(site, 0.02))
+    assert done.accepted
+    assert len(done.after.samples) == 180
+
+
+def test_near_copies_that_were_learned_before_do_not_change_what_is_near() -> None:
+    site = named_site(range(60))
+    more = learn(site, nearly(site, 0.02)).after
+    assert reach(more.samples) == reach(site.samples)
+    rows, times = singles(more.samples, reach(more.samples))
+    assert len(rows) <= 60
+    assert times.sum() == 180
+    assert not learn(more, further(more, wrong=True)).accepted
+
+
+def test_new_samples_are_no_near_copies() -> None:
+    site = named_site(range(60))
+    assert not among(further(site), site.samples, reach(site.samples)).any()
+    assert among(site.samples, site.samples, 0.0).all()

@@ -64,7 +64,8 @@ def test_a_carried_model_brings_no_code_to_any_command(carried: Path, capsys: py
     certify = ("certify", "--site", site, "--unseen", "--repeats-are-genuine")
     more = ("onboard", "--add", data, "--out", site)
     again = ("onboard", "--refresh", "--data", data, "--out", site)
-    for command in (predict, certify, more, again):
+    labels = ("check-data", "--site", site)
+    for command in (predict, certify, labels, more, again):
         del sys.modules[MODULE]
         refused(capsys, *command)
         assert main([*command, "--allow-network", NETWORK]) == 0
@@ -74,6 +75,8 @@ def test_a_comparison_with_a_carried_model_runs_nothing(carried: Path, capsys: p
     assert main(["check-data", str(carried / "data.npz"), "--model", str(carried / "run" / "best")]) == 0
     assert "These data can be used." in capsys.readouterr().out
     assert MODULE not in sys.modules
+    assert main(["check-data", str(carried / "data.npz"), "--allow-network", NETWORK]) == 2
+    assert "--allow-network belongs to --site" in capsys.readouterr().err
 
 
 def test_a_carried_model_names_no_folder_to_read(carried: Path, monkeypatch: pytest.MonkeyPatch) -> None:
