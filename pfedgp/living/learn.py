@@ -111,8 +111,8 @@ def _notes(done: "Learned") -> list[str]:
     notes = [] if done.judged else [NO_GATE]
     if done.copies:
         notes.append(
-            f"{counted(done.copies, 'sample')} with a copy at the site, or nearly one: the new samples were judged without "
-            "copies too, and where they are learned, each copy counts."
+            f"{counted(done.copies, 'sample')} with a copy at the site, or nearly one: the new samples were judged "
+            "without copies too, and where they are learned, each copy counts."
         )
     if done.contradictions:
         named = few([name or "a sample without an id" for name in done.contradictions])
