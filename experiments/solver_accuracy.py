@@ -1,9 +1,10 @@
-"""How far the iterative solver's probabilities are from the dense ones, and what both cost, on trained features.
+"""How far the iterative solver's probabilities are from the dense ones, and what both cost.
 
-    python experiments/solver_accuracy.py --model out/RUN/best [--data-root FILE] [--sizes 100 200 400 900]
+    python experiments/solver_accuracy.py [--model out/RUN/best] [--data-root FILE] [--sizes 100 200 400 900]
 
-Both solvers get the same omega (20 chains, 5 sweeps of the dense sampler), so the difference is the solver's alone.
-For scale: two sets of 30 chains differ by about 1e-2. Prints a markdown table; docs/solver.md holds this project's.
+Both solvers get the same omega (of the dense sampler), so the difference is the solver's alone. For scale: two sets of
+30 chains differ by about 1e-2. Prints Markdown tables, which docs/solver.md has: with a model, training and prediction
+on its features; without, prediction on points that are made, at several output scales.
 """
 
 import argparse
@@ -29,6 +30,25 @@ from pfedgp_core.tree.objectives import predictive_losses
 from server.run.model_file import load_model
 
 CHAINS, SWEEPS = 20, 5
+PREDICT_CHAINS, PREDICT_SWEEPS = 30, 20
+TARGETS = 100
+
+
+def clusters(n: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
+    """Two overlapping clusters whose spectrum decays as that of trained features does: points [n, 30] and sides [n]."""
+    generator = torch.Generator().manual_seed(seed)
+    scale = torch.linspace(1, 0, 30, dtype=torch.float64) ** 3
+    labels = torch.arange(n) % 2
+    centres = torch.randn(2, 30, generator=generator, dtype=torch.float64)
+    points = 0.4 * centres[labels] + torch.randn(n, 30, generator=generator, dtype=torch.float64) * scale
+    return unit_sphere(points).to(dtype), labels
+
+
+def overlapping(n: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Two classes with labels of which many are wrong: points [n, 20] and sides [n]."""
+    generator = torch.Generator().manual_seed(seed)
+    points = torch.randn(n, 20, generator=generator)
+    return unit_sphere(points), (points[:, 0] + points[:, 1] + 0.8 * torch.randn(n, generator=generator) > 0).long()
 
 
 def trained_features(model: Path, data_root: str, points: int) -> tuple[Tensor, Tensor]:
@@ -60,9 +80,26 @@ def cpu_ms(work: Callable[[], object], repeats: int = 3) -> float:
     return 1e3 * best
 
 
-def compare(features: Tensor, left: Tensor, n: int) -> str:
+def predict(points: Tensor, left: Tensor, n: int, scale: float) -> str:
+    """Cells about predictions without a gradient: largest and mean dp at the mean omega and of the solver; times."""
+    kernel = make_kernel("rbf", scale, 1.0)
+    with torch.no_grad():
+        exact, fast = (FullGP(kernel, points[:n], left[:n], 1e-3, solver=solver) for solver in ("dense", "iterative"))
+        omega = exact.sample_omega(PREDICT_CHAINS, PREDICT_SWEEPS, Stream(0, "omega"))
+        mu, v = exact.predict(points[n:], omega)
+        _, at_mean = exact.predict(points[n:], omega.mean(0, keepdim=True))
+        wanted = node_log_probabilities(mu, v)[0].exp()
+        cells = []
+        for moments in ((mu, at_mean.expand_as(v)), fast.predict(points[n:], omega)):
+            difference = (node_log_probabilities(*moments)[0].exp() - wanted).abs()
+            cells.append(f"{difference.max():.1e}, {difference.mean():.1e}")
+        times = [cpu_ms(lambda gp=gp: gp.predict(points[n:], omega)) for gp in (exact, fast)]
+    return f"{' | '.join(cells)} | {times[0]:.1f} / {times[1]:.1f}"
+
+
+def compare(features: Tensor, left: Tensor, n: int, scale: float) -> str:
     """A row of the table for a node of n training points; the other points are predicted."""
-    kernel = make_kernel("rbf", 8.0, 1.0)
+    kernel = make_kernel("rbf", scale, 1.0)
 
     def node(points: Tensor, solver: str) -> FullGP:
         return FullGP(kernel, points[:n], left[:n], 1e-3, solver=solver)
@@ -90,28 +127,40 @@ def compare(features: Tensor, left: Tensor, n: int) -> str:
     difference = (probabilities[0] - probabilities[1]).abs()
     relative = ((gradients[0] - gradients[1]).norm() / gradients[0].norm()).item()
     return (
-        f"| {n} | {len(features) - n} | {difference.mean():.1e} | {difference.max():.1e} | {relative:.1e} "
-        f"| {gibbs[0]:.0f} / {gibbs[1]:.0f} | {step[0]:.0f} / {step[1]:.0f} |"
+        f"| {scale:g} | {n} | {len(features) - n} | {difference.mean():.1e} | {difference.max():.1e} | {relative:.1e} "
+        f"| {gibbs[0]:.0f} / {gibbs[1]:.0f} | {step[0]:.0f} / {step[1]:.0f} "
+        f"| {predict(on_sphere.detach(), left, n, scale)} |"
     )
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", type=Path, required=True, help="best/ or final/ of a run")
+    parser.add_argument("--model", type=Path, help="best/ or final/ of a run; without it points are made")
     parser.add_argument("--data-root", default="", help="where the run's data set lies, if it has moved")
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 200, 400, 900])
+    parser.add_argument("--scales", type=float, nargs="+", default=[8.0, 32.0, 128.0], help="output scales")
     args = parser.parse_args()
     torch.set_num_threads(1)
-    print(
-        "| n | T | mean dp | largest dp | gradient, relative | Gibbs ms dense / iterative | step ms dense / iterative |"
-    )
-    print("|---|---|---|---|---|---|---|")
-    for n in args.sizes:
-        features, left = trained_features(args.model, args.data_root, 2 * n)
-        if len(features) <= n:
-            break
-        print(compare(features, left, n), flush=True)
+    predicted = "at the mean omega: largest, mean dp | solver: largest, mean dp | predict ms dense / iterative |"
+    if args.model is None:
+        print(f"| points | output scale | n | {predicted}\n|" + "---|" * 6)
+        for made in (clusters, overlapping):
+            for scale in args.scales:
+                for n in args.sizes:
+                    points, labels = made(n + TARGETS, n)
+                    print(
+                        f"| {made.__name__} | {scale:g} | {n} | {predict(points, labels > 0, n, scale)} |", flush=True
+                    )
+        return
+    columns = "output scale | n | T | mean dp | largest dp | gradient, relative | Gibbs ms dense / iterative"
+    print(f"| {columns} | step ms dense / iterative | {predicted}\n|" + "---|" * 11)
+    for scale in args.scales:
+        for n in args.sizes:
+            features, left = trained_features(args.model, args.data_root, 2 * n)
+            if len(features) <= n:
+                break
+            print(compare(features, left, n, scale), flush=True)
 
 
 if __name__ == "__main__":

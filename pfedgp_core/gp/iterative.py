@@ -1,11 +1,11 @@
-r"""The full GP node without cubic cost a chain: sweeps and means by conjugate gradients, one variance for all chains.
+r"""The full GP node without cubic cost a chain: sweeps and means by conjugate gradients, variances by one factor.
 
 * Latents and means need only solves with B_c, which `conjugate_gradients.solve` does for all chains at once, to a tight
   tolerance: they are exact to it.
 * The predictive variance would need a solve for each chain and test point. It depends on omega only through sums over
-  many points, in which the chains agree, so one factorisation serves them all: in training at the chains' mean omega,
-  in prediction at `central_omega`, where node probabilities are off by less than 1e-3 at output scale 8, and 2.5e-3 at
-  32 (docs/solver.md), against a Monte-Carlo error of 1e-2 of 30 chains.
+  many points, in which the chains agree, so one factorisation at the chains' mean omega serves them all. Training takes
+  the variance there; prediction the chains' own to first order in how they differ (`chain_variances`), where node
+  probabilities are off by less than 1e-3 (docs/solver.md), against a Monte-Carlo error of 1e-2 of 30 chains.
 * The log determinant of the marginal objective is that at the mean omega. It is concave in omega, so by Jensen's
   inequality the objective is a lower bound of the mean over the chains (docs/solver.md has by how much).
 
@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from pfedgp_core.gp import dense
-from pfedgp_core.gp.central_omega import central_omega
+from pfedgp_core.gp.chain_variances import ChainVariances
 from pfedgp_core.gp.dense import SMALLEST_OMEGA
 from pfedgp_core.gp.leave_one_out import full_cavity, shared_cavity
 from pfedgp_core.numerics.conjugate_gradients import Preconditioner, pivoted_cholesky, solve
@@ -106,7 +106,9 @@ class IterativeNode:
     def predictive(
         self, K: Tensor, K_star: Tensor, k_star_star: Tensor, omega: Tensor, kappa: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """As `dense.predictive`: mean and variance of f* given omega, each [C, T]; one variance for all chains.
+        """As `dense.predictive`: mean and variance of f* given omega, each [C, T].
+
+        With a gradient there is one variance for all chains.
 
         Parameters
         ----------
@@ -119,8 +121,9 @@ class IterativeNode:
         """
         mu = _Mean.apply(K, K_star, omega, kappa, self)
         trained = torch.is_grad_enabled() and any(each.requires_grad for each in (K, K_star, k_star_star))
-        centre = omega.mean(-2, keepdim=True) if trained else central_omega(K, omega)
-        _, v = dense.predictive(K, K_star, k_star_star, centre, kappa)
+        if not trained:
+            return mu, ChainVariances.of(K, omega).at(K_star, k_star_star)
+        _, v = dense.predictive(K, K_star, k_star_star, omega.mean(-2, keepdim=True), kappa)
         return mu, v.expand_as(mu)
 
     def leave_one_out(self, K: Tensor, omega: Tensor, kappa: Tensor) -> tuple[Tensor, Tensor]:

@@ -9,9 +9,9 @@ Every GP of this package predicts in the same form, with m = n training points o
   :math:`D = \operatorname{diag}(\sqrt\omega)` and minus;
 * FITC in its M x M form: :math:`k_* = a(x_*)`, :math:`w = u`, :math:`b_* = d_*`, D = I and plus.
 
-As in `iterative` and `fitc_solver`, nodes with many points share one factor L between the chains, in the n x n form at
-their `central_omega` and in the other at their mean; nodes with few have one a chain. The numbers are those of
-``FullGP.predict`` and ``FITC.predict``.
+As in `iterative` and `fitc_solver`, nodes with many points share one factor L between the chains, at their mean omega:
+in the n x n form by `chain_variances`. Nodes with few have one a chain. The numbers are those of ``FullGP.predict`` and
+``FITC.predict``.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from pfedgp_core.gp import dense, fitc_algebra, fitc_solver, iterative
-from pfedgp_core.gp.central_omega import central_omega
+from pfedgp_core.gp.chain_variances import ChainVariances
 from pfedgp_core.gp.dense import CHUNK_BYTES, SMALLEST_OMEGA
 from pfedgp_core.gp.fitc import FITC
 from pfedgp_core.gp.full import FullGP
@@ -82,8 +82,11 @@ class CachedNode:
                 self._projected = gp.projection(gp.inputs)
             else:
                 self._gram = gp.gram.detach()
-            self._variance_omega = self._shared_omega() if gp.iterative else omega
             self.weights = self._solve() if weights is None else weights
+            self._shared = ChainVariances.of(self._gram, omega) if gp.iterative and not self.primal else None
+            if self._shared is not None:
+                return
+            self._variance_omega = omega.mean(0, keepdim=True) if gp.iterative else omega
             width = self.weights.shape[1]
             # Beyond this size the factors are made again for each batch, a few chains at a time.
             size = width * width * omega.element_size()
@@ -95,6 +98,8 @@ class CachedNode:
         """Mean and variance of f* at `test_inputs` [T, d] (on the unit sphere) for every chain, each [C, T]."""
         with torch.no_grad():
             k_star, base = self._cross(test_inputs)
+            if self._shared is not None:
+                return self.weights @ k_star, self._shared.at(k_star, base)
             explained = torch.cat([_squares(*factor, k_star) for factor in self._factors()])
             v = base + explained if self.primal else base - explained
             return self.weights @ k_star, v.expand(len(self.omega), -1)
@@ -117,9 +122,6 @@ class CachedNode:
         if isinstance(self.gp, FITC) and self.primal:
             return self.gp.projection(test_inputs)
         return self.gp.cross(test_inputs)
-
-    def _shared_omega(self) -> Tensor:
-        return self.omega.mean(0, keepdim=True) if self.primal else central_omega(self._gram, self.omega)
 
     def _solve(self) -> Tensor:
         gp = self.gp
