@@ -98,6 +98,10 @@ class Settings(SimulationSettings):
     evaluate_clients: int = setting(
         0, "clients drawn for each of these evaluations, 0 = all; test data is always all's", low=0, high=1_000_000
     )
+    test_initial: bool = setting(
+        False,
+        "at the end also test the network before round 1 on every client: what each gains by joining (pfedgp)",
+    )
     average_states: float = setting(
         0.0,
         "weight of former states in a running average, which is tested and kept in place of the last state; 0 = none",

@@ -24,6 +24,7 @@ from server.exchanged import Evaluation
 from server.exchanges import Exchanges
 from server.failure_policy import FailurePolicy
 from server.final_results import final_results, refuse_untested
+from server.joining import tests_initial, with_gains
 from server.outcome import round_record, with_evaluation
 from server.personalise import personalise
 from server.recorder import Progress, Recorder
@@ -223,6 +224,10 @@ class Federation:
         rows, total = final_results(
             folder, self.settings, self.roster, self.roster.spec, test, history, best, model, self.recorder.elapsed
         )
+        if tests_initial(self.settings, self.method):
+            initial = self.exchanges.evaluate(best.round, self.method.initial(), "test")
+            rows, total = with_gains(rows, total, initial, test)
+            folder.write_clients(rows)
         if self.settings.personalise and self.roster.own_data and not self.method.onboards:
             logger.info("the sites keep no classifier: models of method %s are not onboarded", self.settings.method)
         elif self.settings.personalise and self.roster.own_data:

@@ -28,7 +28,7 @@ MISSING = "n/a"
 OWN = "own_"  # how the keys of metrics over a client's own classes begin
 ENDS = ("_low", "_high")  # how the keys of the ends of intervals end
 MEAN = "mean_"  # and those of means over clients
-_CLASS_SHARES = ("balanced_accuracy", "sensitivity", "specificity", "ppv", "npv")
+_CLASS_SHARES = ("accuracy_gain", "balanced_accuracy", "sensitivity", "specificity", "ppv", "npv")
 _FEW = 100  # validation samples, below which one of them decides between temperatures
 _TITLES = {
     "name": "site",
@@ -40,7 +40,7 @@ _TITLES = {
     **{key: key.upper() for key in ("ppv", "npv", "f1", "auroc", "auprc")},
 }
 # How the key of a metric is extended, and how the extension reads.
-_BEFORE = {"validation_": "validation", "test_": "test", OWN: "own-class", MEAN: "mean client"}
+_BEFORE = {"initial_": "initial", "validation_": "validation", "test_": "test", OWN: "own-class", MEAN: "mean client"}
 _AFTER = {"_at_temperature": "at temperature", "_at_model_temperature": "at model temperature"}
 
 
