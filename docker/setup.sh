@@ -21,7 +21,7 @@ if [ "${2:-}" = renew ]; then renew=--renew-server; fi
 names=''
 for name in $SANS; do names="$names --san $name"; done
 # shellcheck disable=SC2086
-pfedgp certs $names $renew --client-names $SITES --out /volumes/pki/certs
+pfedgp certs $names $renew --client-names $SITES --make-keys --out /volumes/pki/certs
 
 cd /volumes/pki/certs
 # Copies appear whole, because services may be reading.

@@ -24,10 +24,15 @@ VERBS = {
         "run the same app as separate Flower processes that talk gRPC on this machine",
         "pfedgp deploy-local --sites 3 --rounds 5",
     ),
+    "key": Verb(
+        "pfedgp.governance.key",
+        "make a site's key pair, of which the private part stays at the site",
+        "pfedgp key --name ward-3",
+    ),
     "certs": Verb(
         "pfedgp.commands.certs",
-        "make the certificates and keys of a deployment",
-        "pfedgp certs --san fl.example.org --san 192.0.2.10 --client-names ward-3 ward-7 --out certs",
+        "make the certificates of a deployment, and register its sites",
+        "pfedgp certs --san fl.example.org --san 192.0.2.10 --public-key ward-3.pub ward-7.pub --out certs",
     ),
     "server": Verb(
         "pfedgp.commands.server",

@@ -45,7 +45,7 @@ class Load:
     def start(self) -> None:
         """Make the keys, start the server, and connect all sites."""
         certs = self.folder / "certs"
-        self._whole("certs", "--san", "127.0.0.1", "--client-names", *self.names, "--out", str(certs))
+        self._whole("certs", "--san", "127.0.0.1", "--client-names", *self.names, "--make-keys", "--out", str(certs))
         server = self._verb(
             *("server", "--certs", str(certs), "--state", str(self.folder / "state")),
             *("--fleet-address", f"127.0.0.1:{self.fleet}", "--control-address", f"127.0.0.1:{self.control}"),

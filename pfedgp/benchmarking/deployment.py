@@ -117,7 +117,9 @@ class Deployment:
         self.folder, self.case, self.stack = folder, case, stack
         self.fleet, self.control = free_ports(2)
         self.names = [f"site-{number}" for number in range(1, case.sites + 1)]
-        self._verb("certs", "--san", "127.0.0.1", "--client-names", *self.names, "--out", str(folder / "certs"))
+        self._verb(
+            "certs", "--san", "127.0.0.1", "--client-names", *self.names, "--make-keys", "--out", str(folder / "certs")
+        )
 
     def server(self) -> int:
         """Start the server and return its process id."""

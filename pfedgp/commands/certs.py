@@ -22,9 +22,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="host name or address under which sites reach the server, repeatable; localhost is always added",
     )
     who = parser.add_mutually_exclusive_group()
-    who.add_argument("--clients", metavar="N", help="make keys for the sites client-1 to client-N")
-    who.add_argument("--client-names", nargs="+", default=[], metavar="NAME", help="make keys for sites of these names")
+    who.add_argument(
+        "--public-key",
+        nargs="+",
+        default=[],
+        type=Path,
+        metavar="NAME.pub",
+        help="register sites by what pfedgp key made",
+    )
+    who.add_argument("--clients", metavar="N", help="with --make-keys: the sites client-1 to client-N")
+    who.add_argument("--client-names", nargs="+", default=[], metavar="NAME", help="with --make-keys: these sites")
     who.add_argument("--remove", nargs="+", default=[], metavar="NAME", help="take these sites out: their keys end")
+    parser.add_argument(
+        "--make-keys", action="store_true", help="make the private keys of sites here, where one operator does all"
+    )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the certificates and keys")
     parser.add_argument("--days", metavar="D", help=f"days the server's certificate is valid (default: {DAYS})")
     parser.add_argument(
@@ -37,7 +48,9 @@ def main(args: argparse.Namespace) -> int:
     folder = args.out.expanduser().absolute()
     if args.remove:
         return _remove(args, folder)
+    _require_wish(args)
     from pfedgp.operator.authority import issue
+    from pfedgp.operator.site_keys import fingerprint, read_public_keys, register
 
     count = read_whole(args.clients, "--clients", 10_000) if args.clients is not None else 0
     days = read_whole(args.days, "--days", 3650) if args.days is not None else DAYS
@@ -48,19 +61,24 @@ def main(args: argparse.Namespace) -> int:
         raise ConfigError(
             f"--client-names {pair[0]} and {pair[1]} look alike, and a run refuses one of them: rename it."
         )
+    given = read_public_keys(args.public_key)
     made = issue(folder, args.san, clients, days, args.renew_server)
+    registered = register(folder / "clients", given)
+    marks = {name: fingerprint(key) for name, key in given}
+    made.clients += [f"clients/{name}.pub: registered, fingerprint {marks[name]}" for name in registered]
     if not made:
         print(f"Nothing to do: {folder} holds all of this already.")
         return 0
     print(f"In {folder}:")
     for line in made.lines:
         print(f"  {line}")
+    carried = "ca.crt and its own clients/NAME" if clients else "ca.crt"
     if made.authority:
-        print("Carry to each site: ca.crt and its own clients/NAME. To nobody: ca.key, server.key.")
+        print(f"Carry to each site: {carried}. To nobody: ca.key, server.key.")
         print("Keep ca.key off line, and clients/*.pub confidential: see docs/deploy.md.")
         return 0
     if made.clients:
-        print("Carry to each new site: ca.crt and its own clients/NAME, over a confidential channel.")
+        print(f"Carry to each new site: {carried}{', over a confidential channel' if clients else ''}.")
         print("A server that runs registers the new keys within seconds.")
     if made.server:
         print("Restart the server: it shows its former certificate until then. A run that is going on survives that.")
@@ -68,9 +86,21 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
+def _require_wish(args: argparse.Namespace) -> None:
+    """Refuse to make private keys of sites that nobody asked for, and a wish for keys of no site."""
+    named = bool(args.client_names) or args.clients is not None
+    if named and not args.make_keys:
+        raise ConfigError(
+            "The names of sites alone make no keys: let each site make its own with pfedgp key and give --public-key "
+            "NAME.pub, or add --make-keys where one operator does all."
+        )
+    if args.make_keys and not named:
+        raise ConfigError("--make-keys is for sites that are named: give --client-names NAME or --clients N.")
+
+
 def _remove(args: argparse.Namespace, folder: Path) -> int:
-    if args.san or args.days is not None or args.renew_server:
-        raise ConfigError("--remove goes with --out alone: leave out --san, --days and --renew-server.")
+    if args.san or args.days is not None or args.renew_server or args.make_keys:
+        raise ConfigError("--remove goes with --out alone: leave out --san, --days, --renew-server and --make-keys.")
     from pfedgp.operator.removed import remove_sites
 
     remove_sites(folder / "clients", args.remove)

@@ -160,8 +160,8 @@ def _check_security(args: argparse.Namespace, host: str) -> None:
         read_site_key(args.key.expanduser())
     except UnreadableFileError as error:
         raise ConfigError(
-            f"--key {args.key} is none that Flower takes ({error.reason}): give the private key that pfedgp certs made "
-            "for this site, the file clients/NAME without .pub."
+            f"--key {args.key} is none that Flower takes ({error.reason}): give the private key that pfedgp key made "
+            "for this site, the file NAME without .pub."
         ) from error
 
 

@@ -62,7 +62,9 @@ def main(args: argparse.Namespace) -> int:
             return attend(target, run.run_id, run.name)
         sites = [node.name for node in control.nodes()]
         if not sites:
-            raise ConfigError("No site is registered on the server: make keys with pfedgp certs, it registers them.")
+            raise ConfigError(
+                "No site is registered on the server: register public keys with pfedgp certs --public-key."
+            )
         settings = _settings(args, flat, len(sites))
         if not args.publish:
             settings = pinned(settings, parse_shape(settings.input_shape))

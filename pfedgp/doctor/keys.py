@@ -11,7 +11,7 @@ from pfedgp_core.files.keys import read_site_key
 
 __all__ = ["check_key", "read_key"]
 
-REMEDY = "Give the private key that `pfedgp certs` made for this site: the file clients/NAME, without .pub."
+REMEDY = "Give the private key that `pfedgp key` made for this site: the file NAME, without .pub."
 
 
 def read_key(path: Path) -> ec.EllipticCurvePrivateKey:

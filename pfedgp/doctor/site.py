@@ -99,8 +99,8 @@ def _registration_problem(key: Path, registered: bool, refused: bool) -> Problem
         return Problem(
             "unregistered",
             f"The server does not know the key {key}.",
-            f"On the server, put {key.name}.pub into the folder clients of its certificates, where `pfedgp server` "
-            "finds it within seconds, or use the key that `pfedgp certs` made there for this site.",
+            f"On the server, register it with pfedgp certs --public-key {key.name}.pub: `pfedgp server` finds it "
+            "within seconds.",
             lasting=False,
         )
     if refused:

@@ -1,11 +1,11 @@
-"""The keys of a deployment: an authority, the server's certificate with all its names, and a key pair per site.
+"""The keys of a deployment: an authority, the server's certificate with all its names, and the keys of the sites.
 
 ``ca.crt``, ``ca.key``
     The deployment's own certificate authority. ``ca.crt`` goes to every site, ``ca.key`` stays.
 ``server.crt``, ``server.key``
     The SuperLink's certificate for every name and address under which sites reach it.
-``clients/NAME``, ``clients/NAME.pub``
-    A site's private key, which goes to that site alone, and the public key that the server registers.
+``clients/NAME.pub``, ``clients/NAME``
+    The public key of a site that the server registers; and where it was made here, the private one for that site alone.
 """
 
 import ipaddress
@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from pfedgp.operator.site_keys import check_name, make_pair, write_new
 from pfedgp_core.errors import ConfigError, UnreadableFileError
 from pfedgp_core.files import keys
 from pfedgp_core.files.private import private_folder
@@ -36,7 +37,6 @@ _CLOCKS_DIFFER = timedelta(hours=1)
 _HOST = re.compile(
     r"(\*\.)?([A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.)*[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 )
-_CLIENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
 @dataclass
@@ -88,8 +88,7 @@ def issue(
         The folder cannot be written.
     """
     for name in clients:
-        if not _CLIENT.fullmatch(name) or name.endswith(".pub"):
-            raise ConfigError(f"The client name {name!r} cannot be a file name: use letters, digits, '.', '_' and '-'.")
+        check_name(name)
     wanted = [_general_name(name) for name in names]
     # Keys of clients need no authority, so that ca.key may be kept elsewhere once the server has its certificate.
     if renew_server or not (folder / "server.crt").exists() or not (folder / "ca.crt").exists():
@@ -180,8 +179,8 @@ def _make_authority(folder: Path) -> str:
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA384())
     )
-    _write(folder / "ca.key", _private(key, serialization.PrivateFormat.PKCS8), 0o600)
-    _write(folder / "ca.crt", certificate.public_bytes(serialization.Encoding.PEM), 0o644)
+    write_new(folder / "ca.key", _private(key, serialization.PrivateFormat.PKCS8), 0o600)
+    write_new(folder / "ca.crt", certificate.public_bytes(serialization.Encoding.PEM), 0o644)
     return f"ca.crt: authority, valid until {_until(certificate)}"
 
 
@@ -200,16 +199,13 @@ def _make_server(folder: Path, names: Sequence[x509.GeneralName], days: int) -> 
         .add_extension(_authority_identifier(authority), critical=False)
         .sign(signer, hashes.SHA384())
     )
-    _write(folder / "server.key", _private(key, serialization.PrivateFormat.PKCS8), 0o600)
-    _write(folder / "server.crt", certificate.public_bytes(serialization.Encoding.PEM), 0o644)
+    write_new(folder / "server.key", _private(key, serialization.PrivateFormat.PKCS8), 0o600)
+    write_new(folder / "server.crt", certificate.public_bytes(serialization.Encoding.PEM), 0o644)
     return f"server.crt: for {', '.join(subject_names(certificate))}, valid until {_until(certificate)}"
 
 
 def _make_client(folder: Path, name: str) -> str:
-    key = ec.generate_private_key(ec.SECP384R1())  # the curve that Flower's node authentication takes
-    public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
-    _write(folder / name, _private(key, serialization.PrivateFormat.OpenSSH), 0o600)
-    _write(folder / f"{name}.pub", public + f" {name}\n".encode(), 0o644)
+    make_pair(folder, name)
     return f"clients/{name}: key pair, does not expire"
 
 
@@ -284,14 +280,3 @@ def _private(key: ec.EllipticCurvePrivateKey, form: serialization.PrivateFormat)
 
 def _until(certificate: x509.Certificate) -> str:
     return f"{certificate.not_valid_after_utc:%Y-%m-%d}"
-
-
-def _write(path: Path, data: bytes, mode: int) -> None:
-    """Create a file with its rights from the first moment; one that exists is never touched."""
-    with explained(path):
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(handle, "wb") as file:
-            os.fchmod(handle, mode)  # whatever the umask
-            file.write(data)
-            file.flush()
-            os.fsync(handle)

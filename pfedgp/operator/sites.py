@@ -30,7 +30,7 @@ def read_public_key(path: Path) -> bytes:
         key = keys.read_public_key(path)
     except UnreadableFileError as error:
         raise ConfigError(
-            f"{path} is no public key in OpenSSH's form on a NIST curve ({error.reason}): make it with pfedgp certs."
+            f"{path} is no public key in OpenSSH's form on a NIST curve ({error.reason}): make it with pfedgp key."
         ) from error
     return key.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
 

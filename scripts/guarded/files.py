@@ -120,7 +120,7 @@ def _damaged_site(folder: Path) -> None:
 
 @case("keys and certificates of foreign kinds are named for what they are, with 2")
 def _foreign_keys(folder: Path) -> None:
-    ends(["certs", "--san", "localhost", "--client-names", "ward", "--out", str(folder)], 0)
+    ends(["certs", "--san", "localhost", "--client-names", "ward", "--make-keys", "--out", str(folder)], 0)
     kinds = seeds.keys()
     right = (folder / "ca.key").read_bytes()
     for kind in set(kinds) - {"pkcs8", "traditional", "rsa"}:  # these are refused as not the certificate's

@@ -94,7 +94,7 @@ def _removed(folder: Path) -> None:
         assert [site["name"] for site in deployment.status()["sites"]] == ["ward-1"]
         deployment.sites["ward-2"].says(r"(Waiting|Problem): .*", 120.0)
         deployment.sites["ward-2"].stop()
-        deployment.call("certs", "--client-names", "ward-2", "--out", str(deployment.certs))
+        deployment.call("certs", "--client-names", "ward-2", "--make-keys", "--out", str(deployment.certs))
         deployment.server.says("registered ward-2", 30.0)
         deployment.start_site("ward-2", "--data", str(deployment.data("ward-2")))
         deployment.connected("ward-2", times=2)

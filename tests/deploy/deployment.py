@@ -66,7 +66,14 @@ class Deployment:
 
     def __enter__(self) -> Self:
         done = self.call(
-            "certs", "--san", self.server_host.address, "--client-names", *self.names, "--out", str(self.certs)
+            "certs",
+            "--san",
+            self.server_host.address,
+            "--client-names",
+            *self.names,
+            "--make-keys",
+            "--out",
+            str(self.certs),
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return self

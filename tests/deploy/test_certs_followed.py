@@ -97,7 +97,7 @@ def test_a_deployment_by_its_words(deployment: Deployment, tmp_path: Path) -> No
     deployment.start_server().says("registered", 90.0, times=3)
     assert not deployment.key("ward-2").exists()
     assert [site["name"] for site in deployment.status()["sites"]] == ["ward-1"]
-    deployment.call("certs", "--client-names", "ward-2", "--out", str(deployment.certs))
+    deployment.call("certs", "--client-names", "ward-2", "--make-keys", "--out", str(deployment.certs))
     deployment.server.says("registered ward-2", 30.0)
     deployment.start_site("ward-2", "--data", str(deployment.data("ward-2")))
     deployment.connected("ward-2", times=3)

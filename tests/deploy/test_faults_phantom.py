@@ -42,7 +42,10 @@ def test_a_phantom_costs_one_timeout_and_a_new_key_brings_the_site_back(tmp_path
 
         # The remedy of docs/deploy.md: away with the key, a new one of the same name.
         assert deployment.call("certs", "--remove", VICTIM, "--out", str(deployment.certs)).returncode == 0
-        assert deployment.call("certs", "--client-names", VICTIM, "--out", str(deployment.certs)).returncode == 0
+        assert (
+            deployment.call("certs", "--client-names", VICTIM, "--make-keys", "--out", str(deployment.certs)).returncode
+            == 0
+        )
         before = last(deployment)
         deployment.start_site(VICTIM, "--data", str(deployment.data(VICTIM)))
         back = wait_for(

@@ -162,7 +162,7 @@ def test_an_app_that_cannot_be_imported_shows_the_cause(deployment: Deployment, 
 
 def test_a_new_key_in_the_folder_is_registered(deployment: Deployment) -> None:
     assert deployment.server is not None
-    deployment.call("certs", "--client-names", "ward-z", "--out", str(deployment.certs))
+    deployment.call("certs", "--client-names", "ward-z", "--make-keys", "--out", str(deployment.certs))
 
     deployment.server.says(r"registered ward-z", 30)
 

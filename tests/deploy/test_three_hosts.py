@@ -173,7 +173,9 @@ def test_plaintext_to_another_machine_is_refused_at_the_site(trained: Deployment
 
 def test_a_stranger_without_a_registered_key_is_told_so(trained: Deployment) -> None:
     strangers = trained.folder / "strangers"
-    made = trained.call("certs", "--san", trained.server_host.address, "--client-names", "x", "--out", str(strangers))
+    made = trained.call(
+        "certs", "--san", trained.server_host.address, "--client-names", "x", "--make-keys", "--out", str(strangers)
+    )
     assert made.returncode == 0
     site = Program(
         trained.folder / "stranger.log",

@@ -134,7 +134,9 @@ def test_a_new_certificate_is_served_after_a_restart_of_the_superlink(project: P
 
 
 def test_client_with_a_foreign_key_is_told_so(project: Project, tmp_path: Path) -> None:
-    keys = "pfedgp certs --san superlink --client-names mallory --out /tmp/c >&2 && cat /tmp/c/clients/mallory"
+    keys = (
+        "pfedgp certs --san superlink --client-names mallory --make-keys --out /tmp/c >&2 && cat /tmp/c/clients/mallory"
+    )
     foreign = tmp_path / "foreign"
     foreign.write_text(docker("run", "--rm", "--entrypoint", "sh", project.image, "-c", keys))
     foreign.chmod(0o644)

@@ -23,7 +23,8 @@ NAMES = ("fl.example.org", "192.0.2.10", "2001:db8::7")
 
 
 def certs(folder: Path, *options: str) -> int:
-    return main(["certs", "--out", str(folder), *options])
+    keys = ["--make-keys"] if {"--clients", "--client-names"} & set(options) else []
+    return main(["certs", "--out", str(folder), *options, *keys])
 
 
 def with_names(folder: Path, *options: str) -> int:

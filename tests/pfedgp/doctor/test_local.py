@@ -36,7 +36,7 @@ def test_state_folder_that_cannot_be_written_or_is_remote(tmp_path: Path, monkey
 
 
 def test_client_and_progress(tmp_path: Path) -> None:
-    assert [check.fact.split()[0] for check in local.check_client(tmp_path)] == ["none", "no"]
+    assert [check.fact.split()[0] for check in local.check_client(tmp_path)] == ["none", "no", "none:"]
 
     (tmp_path / "client.json").write_text(json.dumps({"supervisor": 77, "connected": True, "mode": "stock"}))
     (tmp_path / "progress.json").write_text(
@@ -44,7 +44,7 @@ def test_client_and_progress(tmp_path: Path) -> None:
     )
     with (tmp_path / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        client, progress = local.check_client(tmp_path)
+        client, progress, _policy = local.check_client(tmp_path)
     assert "process 77" in client.fact
     assert ", connected" in client.fact
     assert "slow" in client.fact
