@@ -22,7 +22,7 @@ def test_public_keys_of_other_kinds_are_refused(tmp_path: Path) -> None:
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPJ+gYvFqwDUBd+W1jYKOvdSgbC+D0kuTI5dPb0jQ7Mh x\n"
     )
     for wrong in ("x.pub", "clients/ward-3"):
-        with pytest.raises(ConfigError, match="make it with pfedgp certs"):
+        with pytest.raises(ConfigError, match="make it with pfedgp key"):
             read_public_key(tmp_path / wrong)
 
 
