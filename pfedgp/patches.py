@@ -11,12 +11,12 @@ def patches_of(side: str) -> tuple[Patch, ...]:
     """Return all patches of a side, one of `SIDES`; only what that side has is imported."""
     if side == "server":
         from pfedgp.operator.database import WholeDatabase
-        from pfedgp.operator.fleet_guard import FleetGuard
+        from pfedgp.operator.inside_superlink.fleet_guard import FleetGuard
+        from pfedgp.operator.inside_superlink.kept_replies import KeptReplies
+        from pfedgp.operator.inside_superlink.long_log import LongLog
+        from pfedgp.operator.inside_superlink.rare_cleanup import RareCleanup
+        from pfedgp.operator.inside_superlink.redelivery import Redelivery
         from pfedgp.operator.kept_claims import KeptClaims
-        from pfedgp.operator.kept_replies import KeptReplies
-        from pfedgp.operator.long_log import LongLog
-        from pfedgp.operator.rare_cleanup import RareCleanup
-        from pfedgp.operator.redelivery import Redelivery
         from pfedgp.processes.whole_bodies import SuperLinkBodies
         from server.flower.patches import SERVER_PATCHES
 

@@ -180,7 +180,7 @@ def _superlink(server: Server) -> Program:
     certificate = plain_copy(certs / "server.crt", state.flwr, plain_certificate)
     key = plain_copy(certs / "server.key", state.flwr, plain_key)
     command = [
-        *(sys.executable, "-P", "-m", "pfedgp.operator.superlink_process", str(server.connections)),
+        *(sys.executable, "-P", "-m", "pfedgp.operator.inside_superlink.process", str(server.connections)),
         "flower-superlink",
         *("--ssl-ca-certfile", str(plain_copy(server.ca, state.flwr, plain_certificate))),
         *("--ssl-certfile", str(certificate), "--ssl-keyfile", str(key)),

@@ -12,7 +12,7 @@ from pathlib import Path
 from harness import case, main
 
 from pfedgp.cli import main as pfedgp
-from pfedgp.operator.fleet_guard import HANDSHAKE
+from pfedgp.operator.inside_superlink.fleet_guard import HANDSHAKE
 from tests.deploy.deployment import Deployment
 from tests.deploy.phantom import activate
 from tests.deploy.strangers import MIB, Memory, huge_calls, idle_connections, signed

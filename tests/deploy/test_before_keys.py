@@ -8,7 +8,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from pfedgp.operator.fleet_guard import HANDSHAKE
+from pfedgp.operator.inside_superlink.fleet_guard import HANDSHAKE
 from tests.deploy.deployment import Deployment
 from tests.deploy.digit_images import write_digits
 from tests.deploy.phantom import activate

@@ -8,7 +8,7 @@ from flwr.supercore import sql_mixin
 from flwr.supercore.object_store import ObjectStoreFactory
 from sqlalchemy import text
 
-from pfedgp.operator.long_log import PAGES, LongLog
+from pfedgp.operator.inside_superlink.long_log import PAGES, LongLog
 
 
 @pytest.mark.parametrize("mended", [False, True])

@@ -7,9 +7,9 @@ import pytest
 from flwr.supercore.corestate.sql_corestate import SqlCoreState
 from flwr.supercore.object_store import ObjectStoreFactory
 
-from pfedgp.operator import rare_cleanup
-from pfedgp.operator.rare_cleanup import EVERY, RareCleanup
-from tests.pfedgp.operator.test_redelivery import SuperLink
+from pfedgp.operator.inside_superlink import rare_cleanup
+from pfedgp.operator.inside_superlink.rare_cleanup import EVERY, RareCleanup
+from tests.pfedgp.operator.inside_superlink.test_redelivery import SuperLink
 from tests.waiting import FakeTime
 
 

@@ -19,8 +19,8 @@ from flwr.supercore.inflatable.inflatable_object import get_object_tree
 from flwr.supercore.object_store import ObjectStoreFactory
 from flwr.superlink.federation import NoOpFederationManager
 
-from pfedgp.operator import redelivery
-from pfedgp.operator.redelivery import TIMES, Redelivery
+from pfedgp.operator.inside_superlink import redelivery
+from pfedgp.operator.inside_superlink.redelivery import TIMES, Redelivery
 from pfedgp_core.patch import lacks
 
 

@@ -14,8 +14,8 @@ from flwr.proto.runtime_pb2 import PullAppMessagesRequest
 from flwr.supercore.inflatable.inflatable_object import get_object_tree
 from flwr.superlink.servicer.runtime import runtime_handlers
 
-from pfedgp.operator.kept_replies import KeptReplies
-from tests.pfedgp.operator.test_redelivery import SuperLink as Requests
+from pfedgp.operator.inside_superlink.kept_replies import KeptReplies
+from tests.pfedgp.operator.inside_superlink.test_redelivery import SuperLink as Requests
 
 
 class SuperLink(Requests):

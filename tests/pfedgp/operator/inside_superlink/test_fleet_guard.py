@@ -15,7 +15,7 @@ from flwr.proto.message_pb2 import PushObjectRequest
 from flwr.proto.node_pb2 import Node
 from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 
-from pfedgp.operator.fleet_guard import LONGEST_MESSAGE, FleetGuard, KeyFirst
+from pfedgp.operator.inside_superlink.fleet_guard import LONGEST_MESSAGE, FleetGuard, KeyFirst
 from pfedgp.processes.flower import free_ports
 from pfedgp_core.wire.names import PAUSE
 from tests.deploy.strangers import signed

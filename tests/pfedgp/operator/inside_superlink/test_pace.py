@@ -1,6 +1,6 @@
 """How often sites look for messages: all of them together stay below a number a second."""
 
-from pfedgp.operator.pace import FORGOTTEN, LOOKS, Pace
+from pfedgp.operator.inside_superlink.pace import FORGOTTEN, LOOKS, Pace
 from tests.waiting import FakeTime
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import grpc
 
-from pfedgp.operator.pace import Pace
+from pfedgp.operator.inside_superlink.pace import Pace
 from pfedgp_core.patch import Patch, lacks
 from pfedgp_core.wire.names import PAUSE
 

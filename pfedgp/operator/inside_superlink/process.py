@@ -1,6 +1,6 @@
 """The process of the SuperLink: Flower's own program, behind the guard of the Fleet port, losing no message.
 
-python -P -m pfedgp.operator.superlink_process CONNECTIONS flower-superlink OPTIONS
+python -P -m pfedgp.operator.inside_superlink.process CONNECTIONS flower-superlink OPTIONS
 """
 
 import sys
@@ -14,11 +14,11 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str]) -> None:
     """Run it; the first argument is how many connections the Fleet port holds, the others are its command line."""
-    from pfedgp.operator.fleet_guard import FleetGuard
-    from pfedgp.operator.kept_replies import KeptReplies
-    from pfedgp.operator.long_log import LongLog
-    from pfedgp.operator.rare_cleanup import RareCleanup
-    from pfedgp.operator.redelivery import Redelivery
+    from pfedgp.operator.inside_superlink.fleet_guard import FleetGuard
+    from pfedgp.operator.inside_superlink.kept_replies import KeptReplies
+    from pfedgp.operator.inside_superlink.long_log import LongLog
+    from pfedgp.operator.inside_superlink.rare_cleanup import RareCleanup
+    from pfedgp.operator.inside_superlink.redelivery import Redelivery
     from pfedgp.processes.whole_bodies import SuperLinkBodies
 
     patches = (FleetGuard(int(arguments[0])), Redelivery(), KeptReplies())

@@ -1,0 +1,1 @@
+"""The process of the SuperLink: Flower's own program, and what is changed in it."""
