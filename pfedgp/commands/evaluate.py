@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pfedgp.operator.connection import add_connection
 from pfedgp.options import read_whole
+from pfedgp.path_arguments import path_text
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, RunFailedError
 from pfedgp_core.files.json_file import read_object
@@ -25,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_connection(parser)
     parser.add_argument(
         "--model",
+        type=path_text,
         metavar="MODEL",
         required=True,
         help="trained model, on the server: the folder best or final of a run",
@@ -40,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="say nothing of a site with fewer test samples than this (default: 10)",
     )
     parser.add_argument(
-        "--out", metavar="FOLDER", help="folder of the results, on the server (default: STATE/runs/...)"
+        "--out", type=path_text, metavar="FOLDER", help="folder of the results, on the server (default: STATE/runs/...)"
     )
     parser.add_argument(
         "--json", action="store_true", help="print the results as JSON, where this machine has the folder"
