@@ -79,6 +79,11 @@ VERBS = {
         "verify or show the audit log of a site, a server or a run",
         "pfedgp audit verify --state state",
     ),
+    "withdraw": Verb(
+        "pfedgp.governance.withdraw",
+        "let a site leave its federation: delete its own part, and say what lies where",
+        "pfedgp withdraw --state state --keep-classifier",
+    ),
     "doctor": Verb(
         "pfedgp.commands.doctor",
         "find out why a site or a server of a deployment does not work, with a remedy for each problem",

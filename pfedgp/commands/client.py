@@ -23,6 +23,7 @@ from pfedgp_core.files.private import as_private
 from pfedgp_core.memory import MemoryLimit
 from pfedgp_core.names import NAME_LIMIT, name_fault
 from pfedgp_core.policy.site_policy import FOLDER as POLICY_FOLDER
+from pfedgp_core.site.withdrawal import withdrawn
 
 __all__ = ["add_arguments", "main"]
 
@@ -105,6 +106,11 @@ def _plan(args: argparse.Namespace) -> SitePlan:
         raise ConfigError(
             f"{state / POLICY_FOLDER} holds this site's policy, which Flower's own SuperNode does not obey: leave out "
             "--stock."
+        )
+    if (left := withdrawn(state)) is not None:
+        raise ConfigError(
+            f"This site has withdrawn from its federation, {left.get('when', 'not to the end')}: give another --state "
+            "to take part again, or end it with pfedgp withdraw."
         )
     config: dict[str, str | int] = {"device": args.device, "state": str(state), "site": str(state / "site")}
     if args.name is not None:
