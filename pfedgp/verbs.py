@@ -104,6 +104,11 @@ VERBS = {
         "show runs beside each other: settings that differ, results, each client's difference",
         "pfedgp compare out/first out/second --out comparison.html",
     ),
+    "sweep": Verb(
+        "pfedgp.commands.sweep",
+        "run a simulation under many settings, and say which are best on validation data",
+        "pfedgp sweep --rounds 20 --over learning-rate=0.02,0.05 --over gp.sweeps=3,5 --out sweeps/first",
+    ),
     "verify": Verb(
         "pfedgp.commands.verify",
         "compare what this installation computes with reference values",

@@ -30,16 +30,24 @@ class SeedRun:
         With its seed.
     above : Path
         The folder of all seeds: the run's is ``seed-N`` in it, its console ``seed-N.log``.
+    of : str
+        Before its name in what is printed.
     """
 
     settings: Settings
     above: Path
+    of: str = ""
     _process: "subprocess.Popen[bytes] | None" = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
         """The name of its folder."""
         return f"seed-{self.settings.seed}"
+
+    @property
+    def called(self) -> str:
+        """How it is called in what is printed."""
+        return f"{self.of}{self.name}"
 
     @property
     def path(self) -> Path:

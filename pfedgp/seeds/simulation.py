@@ -16,7 +16,7 @@ from pfedgp_core.files.json_file import read_object
 from pfedgp_core.files.whole import explained
 from pfedgp_core.words import few
 
-__all__ = ["check_seeds", "simulate_seeds"]
+__all__ = ["check_seeds", "run_all", "simulate_seeds"]
 
 LOOK = 0.1  # seconds
 GRACE = 60.0  # seconds in which runs that are told to stop write their checkpoint
@@ -60,7 +60,7 @@ def simulate_seeds(settings: Settings, seeds: Sequence[int], out: Path, workers:
     whole = workers or os.cpu_count() or 1
     together = min(whole, len(runs))
     with interrupted():
-        _run_all([run for run in runs if not run.completed()], together, max(1, whole // together))
+        run_all([run for run in runs if not run.completed()], together, max(1, whole // together))
     if failed := [run for run in runs if not run.completed()]:
         names = few([f"{run.name} ({run.log})" for run in failed], 5)
         raise RunFailedError(f"{len(failed)} of {len(runs)} runs failed, see their logs: {names}.")
@@ -69,19 +69,20 @@ def simulate_seeds(settings: Settings, seeds: Sequence[int], out: Path, workers:
     print("\n".join(["", *seed_lines(seeds, results), "", str(out)]), flush=True)
 
 
-def _run_all(waiting: list[SeedRun], together: int, workers: int) -> None:
+def run_all(waiting: list[SeedRun], together: int, workers: int) -> None:
+    """Run all, so many at a time with so many workers each; however it ends, none of them goes on."""
     running: list[SeedRun] = []
     try:
         while waiting or running:
             while waiting and len(running) < together:
                 run = waiting.pop(0)
                 run.start(workers)
-                print(f"{run.name}: started", flush=True)
+                print(f"{run.called}: started", flush=True)
                 running.append(run)
             time.sleep(LOOK)
             for run in [run for run in running if not run.running()]:
                 running.remove(run)
-                print(f"{run.name}: {'completed' if run.completed() else 'failed'}", flush=True)
+                print(f"{run.called}: {'completed' if run.completed() else 'failed'}", flush=True)
     finally:
         for run in running:
             run.ask_to_stop()
