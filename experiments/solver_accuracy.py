@@ -19,6 +19,7 @@ from torch import Tensor
 from pfedgp_core.config import Settings
 from pfedgp_core.data.datasets import load_dataset
 from pfedgp_core.data.samples import Split, normalised
+from pfedgp_core.gp.fitc import FITC
 from pfedgp_core.gp.full import FullGP
 from pfedgp_core.gp.links import node_log_probabilities
 from pfedgp_core.kernels.base import unit_sphere
@@ -80,11 +81,18 @@ def cpu_ms(work: Callable[[], object], repeats: int = 3) -> float:
     return 1e3 * best
 
 
-def predict(points: Tensor, left: Tensor, n: int, scale: float) -> str:
+def predict(points: Tensor, left: Tensor, n: int, scale: float, inducing: int = 0) -> str:
     """Cells about predictions without a gradient: largest and mean dp at the mean omega and of the solver; times."""
     kernel = make_kernel("rbf", scale, 1.0)
     with torch.no_grad():
-        exact, fast = (FullGP(kernel, points[:n], left[:n], 1e-3, solver=solver) for solver in ("dense", "iterative"))
+        near = points[:n][:: max(1, n // max(inducing, 1))][:inducing]
+        through = unit_sphere(near + 0.1 * torch.randn(near.shape, generator=torch.Generator().manual_seed(n)))
+        exact, fast = (
+            FITC(kernel, points[:n], left[:n], through, 1e-3, solver=solver)
+            if inducing
+            else FullGP(kernel, points[:n], left[:n], 1e-3, solver=solver)
+            for solver in ("dense", "iterative")
+        )
         omega = exact.sample_omega(PREDICT_CHAINS, PREDICT_SWEEPS, Stream(0, "omega"))
         mu, v = exact.predict(points[n:], omega)
         _, at_mean = exact.predict(points[n:], omega.mean(0, keepdim=True))
@@ -140,6 +148,7 @@ def main() -> None:
     parser.add_argument("--data-root", default="", help="where the run's data set lies, if it has moved")
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 200, 400, 900])
     parser.add_argument("--scales", type=float, nargs="+", default=[8.0, 32.0, 128.0], help="output scales")
+    parser.add_argument("--inducing", type=int, default=0, help="without a model: through so many inducing inputs")
     args = parser.parse_args()
     torch.set_num_threads(1)
     predicted = "at the mean omega: largest, mean dp | solver: largest, mean dp | predict ms dense / iterative |"
@@ -149,9 +158,8 @@ def main() -> None:
             for scale in args.scales:
                 for n in args.sizes:
                     points, labels = made(n + TARGETS, n)
-                    print(
-                        f"| {made.__name__} | {scale:g} | {n} | {predict(points, labels > 0, n, scale)} |", flush=True
-                    )
+                    cells = predict(points, labels > 0, n, scale, args.inducing)
+                    print(f"| {made.__name__} | {scale:g} | {n} | {cells} |", flush=True)
         return
     columns = "output scale | n | T | mean dp | largest dp | gradient, relative | Gibbs ms dense / iterative"
     print(f"| {columns} | step ms dense / iterative | {predicted}\n|" + "---|" * 11)

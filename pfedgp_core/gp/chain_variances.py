@@ -9,7 +9,7 @@ covariance c_i and f_i the variance s_i. Changing omega_i alone by delta changes
 
 which is right to first order in all of them, keeps the convexity of each, and is never negative. A node probability is
 off by 5e-4 at most (docs/solver.md); at the mean omega alone, which leaves out that the chains differ, it was ten
-times that.
+times that. In the M x M form of a FITC node the weights g take the place of omega, and a_i'u that of f_i.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from torch import Tensor
 
 from pfedgp_core.gp import dense
 
-__all__ = ["ChainVariances"]
+__all__ = ["ChainVariances", "ProjectedVariances"]
 
 BLOCK_BYTES = 2**28  # of the solved columns at a time
 _LEAST = 1e-12  # of a variance that is divided by
@@ -62,6 +62,46 @@ class ChainVariances(NamedTuple):
         V = torch.linalg.solve_triangular(self.L, self.d[:, None] * K_star, upper=False)
         v = k_star_star - V.square().sum(0)
         covariance = torch.linalg.solve_triangular(self.L.mT, V, upper=True).div_(self.d[:, None])
-        change = (self.shifts @ covariance.square_()).div_(v.clamp_min(_LEAST))
-        found: Tensor = change.neg_().exp_().mul_(v)
-        return found
+        return _shifted(v, self.shifts, covariance)
+
+
+class ProjectedVariances(NamedTuple):
+    """The same for a FITC node in its M x M form: B = I + A diag(g) A' at the chains' mean weights g.
+
+    Attributes
+    ----------
+    L : Tensor [M, M]
+        Lower Cholesky factor of B.
+    solved : Tensor [M, n]
+        L^-1 A.
+    shifts : Tensor [C, n]
+    """
+
+    L: Tensor
+    solved: Tensor
+    shifts: Tensor
+
+    @classmethod
+    def of(cls, A: Tensor, g: Tensor) -> "ProjectedVariances":
+        """For the whitened cross kernel A [M, n] and the chains' weights g [C, n] of `fitc_algebra.weights`."""
+        mean = g.mean(0)
+        L, _ = torch.linalg.cholesky_ex(torch.eye(len(A), dtype=A.dtype, device=A.device).addmm_(A * mean, A.T))
+        solved = torch.linalg.solve_triangular(L, A, upper=False)
+        delta = g - mean
+        return cls(L, solved, delta / (1 + solved.square().sum(0) * delta))
+
+    def at(self, A_star: Tensor, d_star: Tensor) -> Tensor:
+        """Variances [C, T] at points of whitened cross kernel A_star [M, T] and residual variance d_star [T]."""
+        width = max(1, BLOCK_BYTES // (2 * self.solved.shape[1] * A_star.element_size()))
+        parts = []
+        for columns, residual in zip(A_star.split(width, dim=1), d_star.split(width), strict=True):
+            V = torch.linalg.solve_triangular(self.L, columns, upper=False)
+            parts.append(residual + _shifted(V.square().sum(0), self.shifts, self.solved.T @ V))
+        return torch.cat(parts, dim=1)
+
+
+def _shifted(v: Tensor, shifts: Tensor, covariance: Tensor) -> Tensor:
+    """v [T] of every chain, [C, T], by shifts [C, n] and covariances [n, T], which are overwritten."""
+    change = (shifts @ covariance.square_()).div_(v.clamp_min(_LEAST))
+    found: Tensor = change.neg_().exp_().mul_(v)
+    return found

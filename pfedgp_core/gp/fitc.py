@@ -176,7 +176,7 @@ class FITC(gibbs.LatentModel):
         A, d = (part[..., : len(self.inputs)] for part in self._projected)
         if not self.iterative:
             return inducing_cavity(*fitc_algebra.predictive(A, d, A, d, omega, self.kappa), d, omega, omega, self.kappa)
-        moments = fitc_solver.predictive(A, d, A, d, omega, self.kappa, self._preconditioner, self.counters)
+        moments = fitc_solver.shared_predictive(A, d, A, d, omega, self.kappa, self._preconditioner, self.counters)
         return inducing_cavity(*moments, d, omega, omega.mean(0, keepdim=True), self.kappa)
 
     def log_marginal(self, omega: Tensor) -> Tensor:

@@ -5,8 +5,9 @@ prior mean of omega, brings conjugate gradients to the solution in about six ite
 (C x M)(M x n) with the shared A, in place of n M^2 + M^3 / 3 a chain.
 
 The predictive variance would need a solve for each chain and test point. It depends on omega only through sums over
-many points, in which the chains agree, so `predictive` takes one variance, at the chains' mean omega, for all of them;
-the mean is exact to the tolerance. `fitc_algebra.predictive` is exact in both.
+many points, in which the chains agree, so `shared_predictive` takes one variance, at the chains' mean omega, for all of
+them, and `predictive` each chain's own to first order (`chain_variances`); the mean is exact to the tolerance.
+`fitc_algebra.predictive` is exact in both.
 """
 
 from collections import Counter
@@ -16,10 +17,11 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from pfedgp_core.gp import fitc_algebra
+from pfedgp_core.gp.chain_variances import ProjectedVariances
 from pfedgp_core.gp.fitc_algebra import factorise, weights
 from pfedgp_core.numerics.polya_gamma import pg_mean
 
-__all__ = ["DRAW_TOLERANCE", "predictive", "prior_preconditioner", "solve"]
+__all__ = ["DRAW_TOLERANCE", "predictive", "prior_preconditioner", "shared_predictive", "solve"]
 
 DRAW_TOLERANCE = 1e-3  # error of a draw in posterior standard deviations, root mean square over the directions
 MEAN_TOLERANCE = 1e-4  # the same of a mean
@@ -95,6 +97,23 @@ def solve(
 
 
 def predictive(
+    A: Tensor,
+    d: Tensor,
+    A_star: Tensor,
+    d_star: Tensor,
+    omega: Tensor,
+    kappa: Tensor,
+    preconditioner: Tensor,
+    counters: Counter[str] | None = None,
+) -> tuple[Tensor, Tensor]:
+    """As `fitc_algebra.predictive`: mu and v, each [C, T]; with a gradient one variance for all chains."""
+    if torch.is_grad_enabled() and any(each.requires_grad for each in (A, d, A_star, d_star)):
+        return shared_predictive(A, d, A_star, d_star, omega, kappa, preconditioner, counters)
+    mu = _Mean.apply(A, d, A_star, omega, kappa, preconditioner, counters)
+    return mu, ProjectedVariances.of(A, weights(d, omega, kappa)[0]).at(A_star, d_star)
+
+
+def shared_predictive(
     A: Tensor,
     d: Tensor,
     A_star: Tensor,

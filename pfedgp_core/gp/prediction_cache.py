@@ -9,9 +9,8 @@ Every GP of this package predicts in the same form, with m = n training points o
   :math:`D = \operatorname{diag}(\sqrt\omega)` and minus;
 * FITC in its M x M form: :math:`k_* = a(x_*)`, :math:`w = u`, :math:`b_* = d_*`, D = I and plus.
 
-As in `iterative` and `fitc_solver`, nodes with many points share one factor L between the chains, at their mean omega:
-in the n x n form by `chain_variances`. Nodes with few have one a chain. The numbers are those of ``FullGP.predict`` and
-``FITC.predict``.
+As in `iterative` and `fitc_solver`, nodes with many points share one factor L between the chains (`chain_variances`);
+nodes with few have one a chain. The numbers are those of ``FullGP.predict`` and ``FITC.predict``.
 """
 
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ import torch
 from torch import Tensor
 
 from pfedgp_core.gp import dense, fitc_algebra, fitc_solver, iterative
-from pfedgp_core.gp.chain_variances import ChainVariances
+from pfedgp_core.gp.chain_variances import ChainVariances, ProjectedVariances
 from pfedgp_core.gp.dense import CHUNK_BYTES, SMALLEST_OMEGA
 from pfedgp_core.gp.fitc import FITC
 from pfedgp_core.gp.full import FullGP
@@ -83,15 +82,14 @@ class CachedNode:
             else:
                 self._gram = gp.gram.detach()
             self.weights = self._solve() if weights is None else weights
-            self._shared = ChainVariances.of(self._gram, omega) if gp.iterative and not self.primal else None
+            self._shared = self._shared_variances() if gp.iterative else None
             if self._shared is not None:
                 return
-            self._variance_omega = omega.mean(0, keepdim=True) if gp.iterative else omega
             width = self.weights.shape[1]
             # Beyond this size the factors are made again for each batch, a few chains at a time.
             size = width * width * omega.element_size()
             chunk = max(1, CHUNK_BYTES // size)
-            self._chunks = self._variance_omega.split(chunk)
+            self._chunks = omega.split(chunk)
             self._kept = [self._factor(self._chunks[0])] if len(self._chunks) == 1 else None
 
     def moments(self, test_inputs: Tensor) -> tuple[Tensor, Tensor]:
@@ -122,6 +120,12 @@ class CachedNode:
         if isinstance(self.gp, FITC) and self.primal:
             return self.gp.projection(test_inputs)
         return self.gp.cross(test_inputs)
+
+    def _shared_variances(self) -> ChainVariances | ProjectedVariances:
+        if not self.primal:
+            return ChainVariances.of(self._gram, self.omega)
+        A, d = self._projected
+        return ProjectedVariances.of(A, fitc_algebra.weights(d, self.omega, self.gp.kappa)[0])
 
     def _solve(self) -> Tensor:
         gp = self.gp

@@ -5,8 +5,11 @@ from collections import Counter
 import pytest
 import torch
 
+from experiments.solver_accuracy import overlapping
 from pfedgp_core.gp import fitc_algebra, fitc_gibbs, fitc_solver
 from pfedgp_core.gp.fitc import FITC
+from pfedgp_core.gp.links import node_log_probabilities
+from pfedgp_core.gp.prediction_cache import CachedNode
 from pfedgp_core.kernels.base import unit_sphere
 from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.numerics.quadrature import log_sigmoid_expectation
@@ -89,6 +92,27 @@ def test_iterative_prediction_agrees_with_the_exact_one():
     assert float((p - fast_p).detach().abs().max()) < 3e-3
     g, fast_g = (torch.autograd.grad(m.sin().sum(), train)[0] for m in (mu, fast_mu))
     assert float((g - fast_g).norm() / g.norm()) < 1e-3
+
+
+@pytest.mark.parametrize(("scale", "largest"), [(8.0, 5e-4), (32.0, 1e-3), (128.0, 2e-3)])
+def test_every_chain_has_its_own_variance_where_nothing_is_trained(scale: float, largest: float) -> None:
+    points, labels = overlapping(250, 1)
+    nodes = [
+        FITC(make_kernel("rbf", scale), points[:150], labels[:150], points[:40], 1e-3, solver=solver)
+        for solver in ("dense", "iterative")
+    ]
+    omega = nodes[0].sample_omega(30, 5, Stream(8, "iterative"))
+    with torch.no_grad():
+        (mu, v), found = (node.predict(points[150:], omega) for node in nodes)
+        _, shared = nodes[0].predict(points[150:], omega.mean(0, keepdim=True))
+        wanted = node_log_probabilities(mu, v)[0].exp()
+        far, near = (
+            (node_log_probabilities(*moments)[0].exp() - wanted).abs().max()
+            for moments in ((mu, shared.expand_as(v)), found)
+        )
+        cached = CachedNode(nodes[1], omega).moments(points[150:])
+    assert near < min(largest, far / 2)
+    torch.testing.assert_close(cached[1], found[1])
 
 
 def test_chunks_of_chains_do_not_change_results(monkeypatch):
