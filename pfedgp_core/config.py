@@ -52,8 +52,9 @@ class Settings(SimulationSettings):
     variant: str = setting("full", "GP at each tree node", choices=VARIANTS)
     objective: str = setting(
         "predictive",
-        "training objective: held-out points from the others, the marginal likelihood, or each point from all others",
-        choices=("predictive", "marginal", "loo"),
+        "training objective: held-out points from the others, the marginal likelihood, each point from all others, "
+        "or the cross entropy of the shared head (gp.prior-mean)",
+        choices=("predictive", "marginal", "loo", "softmax"),
     )
     inducing_per_class: int = setting(
         100, "inducing inputs of each class, or in all in regression (ip-data, ip-compute)", low=1, high=100_000
@@ -189,7 +190,7 @@ class Settings(SimulationSettings):
                 f"clients-per-round = {self.clients_per_round} is more than the clients that take part "
                 f"(clients - unseen-clients{novel} = {self.trainers}): lower the first or raise clients."
             )
-        check_variant(self.variant, self.task, self.objective, self.classes, self.personal_data)
+        check_variant(self.variant, self.task, self.objective, self.classes, self.personal_data, self.gp.prior_mean)
         check_class_weights(self.class_weights, self.variant, self.task, self.objective)
         if self.aggregation in ("trimmed-mean", "nearest") and 0 < self.trim_share * self.clients_per_round < 1 - 1e-9:
             raise ConfigError(

@@ -17,6 +17,11 @@ class GPSettings:
     length_scale: float = setting(
         1.0, "length scale of the kernel, in units of unit-sphere features", low=1e-6, high=1e6
     )
+    prior_mean: str = setting(
+        "zero",
+        "prior mean of the latent functions: zero (paper), or the log odds of a softmax head that all clients share",
+        choices=("zero", "head"),
+    )
     jitter: float = setting(1e-3, "added to the diagonal of every kernel matrix", low=1e-8, high=1.0)
     train_chains: int = setting(20, "parallel Gibbs chains in training", low=1, high=1000)
     predict_chains: int = setting(30, "parallel Gibbs chains in prediction", low=1, high=10000)

@@ -1,4 +1,7 @@
-"""Named sets of settings below what a user gives; ``paper``: those of Achituve et al. (2021).
+"""Named sets of settings below what a user gives.
+
+``paper``: those of Achituve et al. (2021). ``shared-head``: a softmax head of all clients is the prior mean of their
+trees (`pfedgp_core.tree.variants.prior_mean`).
 
 Defaults may move away from the paper; its preset stays. What the paper leaves open is as its authors' scripts have it,
 and where these are silent, as it is here by default at the time of writing.
@@ -46,6 +49,7 @@ _PAPER: Flat = {
     "gp.output-scale": 8.0,
     "gp.length-scale": 1.0,
     "gp.learn-scales": False,
+    "gp.prior-mean": "zero",
     "gp.jitter": 1e-3,
     "gp.train-chains": 20,
     "gp.predict-chains": 30,
@@ -96,7 +100,11 @@ def _paper(chosen: Mapping[str, Any]) -> Flat:
     return found
 
 
-PRESETS: dict[str, Callable[[Mapping[str, Any]], Flat]] = {"paper": _paper}
+def _shared_head(_: Mapping[str, Any]) -> Flat:
+    return {"gp.prior-mean": "head", "objective": "softmax", "gp.output-scale": 4.0}
+
+
+PRESETS: dict[str, Callable[[Mapping[str, Any]], Flat]] = {"paper": _paper, "shared-head": _shared_head}
 
 
 def preset_settings(name: str, chosen: Mapping[str, Any]) -> Flat:

@@ -8,13 +8,24 @@ from pfedgp_core.registry import TASKS, VARIANTS, VariantEntry, choices
 __all__ = ["check_class_weights", "check_variant"]
 
 
-def check_variant(name: str, task: str, objective: str, classes: str, personal_data: bool) -> None:
+def check_variant(
+    name: str, task: str, objective: str, classes: str, personal_data: bool, prior_mean: str = "zero"
+) -> None:
     """Raise ConfigError where settings do not go together; each is the value of the setting of its name."""
     variant = VARIANTS[name]
     if task not in variant.tasks:
         raise ConfigError(
             f"variant = {name!r} does not go with task = {task!r}: set variant = {_either(lambda v: task in v.tasks)}."
         )
+    if prior_mean == "head" and not TASKS[task].classes:
+        raise ConfigError(f"gp.prior-mean = 'head' does not go with task = {task!r}: set gp.prior-mean = 'zero'.")
+    if prior_mean == "head" and variant.needs_inducing:
+        raise ConfigError(
+            f"gp.prior-mean = 'head' does not go with variant = {name!r}, whose inducing inputs are no samples: "
+            f"set gp.prior-mean = 'zero', or variant = {_either(lambda v: not v.needs_inducing)}."
+        )
+    if objective == "softmax" and prior_mean != "head":
+        raise ConfigError("objective = 'softmax' trains a shared head, and there is none: set gp.prior-mean = 'head'.")
     if not TASKS[task].classes and objective == "loo":
         raise ConfigError(
             f"objective = 'loo' does not go with task = {task!r}: set objective = 'predictive' or 'marginal'."

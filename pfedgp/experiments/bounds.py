@@ -102,7 +102,7 @@ class _Client:
     def _certified(self, rows: Tensor, settings: Settings, delta: float) -> dict[str, Any]:
         state, labels = self._state, self._data.train.labels[rows]
         stream = Stream(settings.seed, "bounds", self._data.name, len(rows))
-        classifier = PersonalClassifier(settings, stream, state.inducing, state.kernel(settings))
+        classifier = PersonalClassifier(settings, stream, state.inducing, state.kernel(settings), state.head)
         classifier.fit(self._features[rows], labels)
         federation = len(self._data.class_names)
         tree = certify_classifier(classifier, labels, federation, delta, self._classes).tree

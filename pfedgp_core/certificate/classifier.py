@@ -201,6 +201,11 @@ def refuse_uncertifiable(classifier: PersonalClassifier, n: int, min_samples: in
             f"There is no certificate for variant = {settings.variant!r}: {reason}; certify on held-out data "
             "(--method held-out)."
         )
+    if classifier.logits_of is not None:
+        raise NoCertificateError(
+            "There is no PAC-Bayes certificate for gp.prior-mean = 'head', as its theorem is written for zero means: "
+            "certify by the order of the samples (--method progressive) or on held-out data (--method held-out)."
+        )
     if settings.classes == "all":
         raise NoCertificateError(
             "There is no certificate for classes = 'all': inducing inputs stand in for samples there; "

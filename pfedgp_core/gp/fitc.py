@@ -73,6 +73,7 @@ class FITC(gibbs.LatentModel):
         block: GramBlock | None = None,
     ) -> None:
         self.inputs, self.targets, self.counters = inputs, targets, counters
+        self.mean: Tensor | None = None  # of the prior: zero
         self.kappa = labels.to(inputs.dtype) - 0.5
         self.projection = Projection(kernel, inducing, jitter, counters, block)
         self.dual = len(inputs) < len(inducing)
@@ -80,6 +81,10 @@ class FITC(gibbs.LatentModel):
         self.iterative = is_iterative(solver, inputs)
         self.swept_iteratively = is_iterative(solver, inputs, SWEPT_FROM)
         self._differentiable = torch.is_grad_enabled()
+
+    def kappa_given(self, omega: Tensor) -> Tensor:
+        """As `FullGP.kappa_given`."""
+        return self.kappa
 
     @cached_property
     def _points(self) -> Tensor:

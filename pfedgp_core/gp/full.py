@@ -1,4 +1,4 @@
-"""The full GP at a tree node: f ~ N(0, K) on the node's own training points (paper, section 4.1)."""
+"""The full GP at a tree node: f ~ N(m, K) on the node's own training points, m = 0 in the paper (section 4.1)."""
 
 from collections import Counter
 from functools import cached_property
@@ -37,6 +37,9 @@ class FullGP(gibbs.LatentModel):
         on a CPU.
     block : GramBlock, optional
         The Gram matrix with jitter, where other nodes share it; made here if left out.
+    mean : Tensor [n], optional
+        Prior means m of the training latents, zero if left out. What is said of test latents is about f* - m*: whoever
+        knows their prior mean adds it.
     """
 
     def __init__(
@@ -48,9 +51,10 @@ class FullGP(gibbs.LatentModel):
         counters: Counter[str] | None = None,
         solver: str = "auto",
         block: GramBlock | None = None,
+        mean: Tensor | None = None,
     ) -> None:
         self.kernel, self.inputs, self.jitter, self.counters = kernel, inputs, jitter, counters
-        self.block = block
+        self.block, self.mean = block, mean
         self.kappa = labels.to(inputs.dtype) - 0.5
         self.iterative = is_iterative(solver, inputs)
         self.swept_iteratively = is_iterative(solver, inputs, SWEPT_FROM)
@@ -71,15 +75,23 @@ class FullGP(gibbs.LatentModel):
     def _node(self) -> IterativeNode:
         return IterativeNode(self.gram.detach(), self.counters)
 
+    def kappa_given(self, omega: Tensor) -> Tensor:
+        """kappa in the likelihood of f - m given omega [C, n]: kappa - omega m, or [n] where m is zero."""
+        return dense.kappa_given(self.kappa, self.mean, omega)
+
     def draw_prior(self, chains: int, stream: Stream) -> Tensor:
-        """f ~ N(0, K), [C, n]."""
-        return stream.normal(chains, len(self.kappa), dtype=self.kappa.dtype) @ self._prior_factor.T
+        """f ~ N(m, K), [C, n]."""
+        drawn = stream.normal(chains, len(self.kappa), dtype=self.kappa.dtype) @ self._prior_factor.T
+        return dense.about(self.mean, drawn)
 
     def draw_latents(self, omega: Tensor, stream: Stream) -> tuple[Tensor, Tensor]:
         """f ~ p(f | omega, y) and an independent draw of the prior, each [C, n]."""
+        kappa = self.kappa_given(omega)
         if self.swept_iteratively:
-            return self._node.draw_latents(self._prior_factor, omega, self.kappa, stream)
-        return dense.draw_latents(self.gram.detach(), self._prior_factor, omega, self.kappa, stream)
+            f, f0 = self._node.draw_latents(self._prior_factor, omega, kappa, stream)
+        else:
+            f, f0 = dense.draw_latents(self.gram.detach(), self._prior_factor, omega, kappa, stream)
+        return dense.about(self.mean, f), dense.about(self.mean, f0)
 
     def sample_omega(self, chains: int, sweeps: int, stream: Stream) -> Tensor:
         """Posterior draws of omega, one a chain, [C, n]."""
@@ -90,20 +102,25 @@ class FullGP(gibbs.LatentModel):
         return self.kernel.cross(self.inputs, test_inputs), self.kernel.diagonal(test_inputs) + self.jitter
 
     def predict(self, test_inputs: Tensor, omega: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and variance of f* at `test_inputs` [T, d] for every chain, each [C, T]."""
+        """Mean and variance of f* - m* at `test_inputs` [T, d] for every chain, each [C, T]."""
         predictive = self._node.predictive if self.iterative else dense.predictive
-        return predictive(self.gram, *self.cross(test_inputs), omega, self.kappa)
+        return predictive(self.gram, *self.cross(test_inputs), omega, self.kappa_given(omega))
 
     def leave_one_out(self, omega: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance of every training latent without its own label, each [C, n]; see `gp.leave_one_out`."""
         leave_one_out = self._node.leave_one_out if self.iterative else full_cavity
-        return leave_one_out(self.gram, omega, self.kappa)
+        mu, v = leave_one_out(self.gram, omega, self.kappa_given(omega))
+        return mu if self.mean is None else mu + self.mean, v
 
     def log_marginal(self, omega: Tensor) -> Tensor:
         """log p(y | omega) of every chain, fully normalised, [C]."""
         log_marginal = self._node.log_marginal if self.iterative else dense.log_marginal
-        return log_marginal(self.gram, omega, self.kappa)
+        value = log_marginal(self.gram, omega, self.kappa_given(omega))
+        if self.mean is None:
+            return value
+        return value + (self.mean * (self.kappa - 0.5 * omega * self.mean)).sum(-1)  # exp(kappa f - omega f^2 / 2) at m
 
     def posterior(self, omega: Tensor) -> tuple[Tensor, Tensor]:
         """Mean [C, n] and covariance [C, n, n] of the training latents given omega."""
-        return dense.posterior(self.gram, omega, self.kappa)
+        mu, covariance = dense.posterior(self.gram, omega, self.kappa_given(omega))
+        return dense.about(self.mean, mu), covariance

@@ -89,7 +89,7 @@ class IterativeNode:
 
     def solve_alpha(self, d: Tensor, kappa: Tensor, precondition: Preconditioner | None = None) -> Tensor:
         """As `dense.solve_alpha`: alpha = D B^-1 D^-1 kappa, [C, n]."""
-        return d * self.solve(d, kappa[..., None, :] / d, MEAN_TOLERANCE, precondition)
+        return d * self.solve(d, dense.by_chain(kappa, d) / d, MEAN_TOLERANCE, precondition)
 
     def preconditioner(self, d: Tensor) -> Preconditioner:
         """For D = diag(d), d = sqrt(omega) [C, n]."""
@@ -100,7 +100,7 @@ class IterativeNode:
         d = omega.clamp_min(SMALLEST_OMEGA).sqrt_()
         noise, e = stream.normal_pair(*omega.shape, dtype=self.K.dtype)
         f0 = noise @ prior_factor.mT
-        rhs = (kappa[..., None, :] / d).addcmul_(d, f0, value=-1).sub_(e)
+        rhs = (dense.by_chain(kappa, d) / d).addcmul_(d, f0, value=-1).sub_(e)
         return ((d * self.solve(d, rhs, SWEEP_TOLERANCE)) @ self.K).add_(f0), f0
 
     def predictive(
@@ -117,19 +117,19 @@ class IterativeNode:
         K_star : Tensor [n, T]
         k_star_star : Tensor [T]
         omega : Tensor [C, n]
-        kappa : Tensor [n]
+        kappa : Tensor [n] or [C, n]
         """
         mu = _Mean.apply(K, K_star, omega, kappa, self)
         trained = torch.is_grad_enabled() and any(each.requires_grad for each in (K, K_star, k_star_star))
         if not trained:
             return mu, ChainVariances.of(K, omega).at(K_star, k_star_star)
-        _, v = dense.predictive(K, K_star, k_star_star, omega.mean(-2, keepdim=True), kappa)
+        _, v = dense.predictive(K, K_star, k_star_star, omega.mean(-2, keepdim=True), dense.any_row(kappa, omega))
         return mu, v.expand_as(mu)
 
     def leave_one_out(self, K: Tensor, omega: Tensor, kappa: Tensor) -> tuple[Tensor, Tensor]:
         """As `leave_one_out.full_cavity`, each [C, n], with one cavity variance for all chains, at their mean omega."""
         mean = _Mean.apply(K, K, omega, kappa, self)
-        _, v = full_cavity(K, omega.mean(-2, keepdim=True), kappa)
+        _, v = full_cavity(K, omega.mean(-2, keepdim=True), dense.any_row(kappa, omega))
         return shared_cavity(mean, v, omega, kappa)
 
     def log_marginal(self, K: Tensor, omega: Tensor, kappa: Tensor) -> Tensor:
@@ -142,7 +142,7 @@ class _Mean(torch.autograd.Function):
     """The mean of f* by conjugate gradients, with its closed-form adjoint.
 
     mu = alpha K* with alpha = D B^-1 D^-1 kappa. Adjoint, with b = D B^-1 D K* g: dK = -(b alpha' + alpha b') / 2,
-    dK* = alpha g'.
+    dK* = alpha g', dkappa = b / omega.
     """
 
     @staticmethod
@@ -160,7 +160,8 @@ class _Mean(torch.autograd.Function):
         K_star, d, alpha = ctx.saved_tensors
         b = d * ctx.node.solve(d, d * (g @ K_star.mT), MEAN_TOLERANCE, ctx.precondition)
         half = b.mT @ alpha
-        return -0.5 * (half + half.mT), alpha.mT @ g, None, None, None
+        g_kappa = b / d.square() if ctx.needs_input_grad[3] else None
+        return -0.5 * (half + half.mT), alpha.mT @ g, None, g_kappa, None
 
 
 class _LogMarginal(torch.autograd.Function):
@@ -171,13 +172,15 @@ class _LogMarginal(torch.autograd.Function):
         d = omega.clamp_min(SMALLEST_OMEGA).sqrt()
         alpha = node.solve_alpha(d, kappa)
         mean_d, L = dense.factorise(K, omega.mean(0, keepdim=True))
-        ctx.save_for_backward(alpha, mean_d[0], L[0])
+        means = alpha @ K
+        ctx.save_for_backward(alpha, mean_d[0], L[0], means)
         log_det = L[0].diagonal().log().sum()
-        return -len(kappa) * math.log(2.0) - log_det + 0.5 * (alpha @ K) @ kappa
+        return -omega.shape[-1] * math.log(2.0) - log_det + 0.5 * dense.along(means, kappa)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, g):  # type: ignore[no-untyped-def]
-        alpha, d, L = ctx.saved_tensors
+        alpha, d, L, means = ctx.saved_tensors
         A = d[:, None] * torch.cholesky_inverse(L) * d
-        return 0.5 * ((g[:, None] * alpha).T @ alpha - g.sum() * A), None, None, None
+        g_kappa = g[:, None] * means if ctx.needs_input_grad[2] else None
+        return 0.5 * ((g[:, None] * alpha).T @ alpha - g.sum() * A), None, g_kappa, None

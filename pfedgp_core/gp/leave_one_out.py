@@ -32,7 +32,7 @@ __all__ = ["full_cavity", "inducing_cavity", "left_out_sides", "shared_cavity"]
 
 
 def full_cavity(K: Tensor, omega: Tensor, kappa: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and variance of every training latent given omega and the other labels, differentiable in K.
+    """Mean and variance of every training latent given omega and the other labels, differentiable in K and kappa.
 
     Parameters
     ----------
@@ -40,17 +40,17 @@ def full_cavity(K: Tensor, omega: Tensor, kappa: Tensor) -> tuple[Tensor, Tensor
         Gram matrix with jitter; several nodes of one size start all shapes with their number, as in `dense`.
     omega : Tensor [C, n]
         Held fixed.
-    kappa : Tensor [n]
+    kappa : Tensor [n] or [C, n]
 
     Returns
     -------
     mu, v : Tensor [C, n]
     """
-    if torch.is_grad_enabled() and K.requires_grad:
+    if torch.is_grad_enabled() and (K.requires_grad or kappa.requires_grad):
         moments: tuple[Tensor, Tensor] = _Cavity.apply(K, omega, kappa)
         return moments
-    chunks = omega.split(max(1, CHUNK_BYTES // (3 * K.nbytes)), dim=-2)
-    parts = [_Cavity.apply(K, chunk, kappa) for chunk in chunks]
+    chunks = dense.in_chunks(omega, kappa, CHUNK_BYTES // (3 * K.nbytes))
+    parts = [_Cavity.apply(K, *chunk) for chunk in chunks]
     return torch.cat([mu for mu, _ in parts], -2), torch.cat([v for _, v in parts], -2)
 
 
@@ -58,7 +58,8 @@ class _Cavity(torch.autograd.Function):
     """The cavity with its closed-form adjoint.
 
     With b = diag(B^-1), A_ii = omega_i b_i. Upstream g_mu and g_v give the cotangents p = -g_mu / A_ii of alpha and
-    q = (g_mu alpha - g_v) / A_ii^2 of diag(A), so dK = -(r alpha' + alpha r') / 2 - A diag(q) A with r = A p.
+    q = (g_mu alpha - g_v) / A_ii^2 of diag(A), so dK = -(r alpha' + alpha r') / 2 - A diag(q) A with r = A p, and
+    dkappa = (g_mu + r) / omega.
     """
 
     @staticmethod
@@ -69,7 +70,7 @@ class _Cavity(torch.autograd.Function):
         b = inverse.diagonal(dim1=-2, dim2=-1)
         squared = d.square()
         ctx.save_for_backward(d, inverse, alpha)
-        return (kappa[..., None, :] - alpha / b) / squared, (1 - b) / (squared * b)
+        return (dense.by_chain(kappa, d) - alpha / b) / squared, (1 - b) / (squared * b)
 
     @staticmethod
     @once_differentiable
@@ -82,7 +83,8 @@ class _Cavity(torch.autograd.Function):
         half = r.mT @ alpha
         # Chains side by side, [n, C n]: the sum over them is one product.
         scaled = (A * q[..., None, :]).transpose(-3, -2).flatten(-2)
-        return -0.5 * (half + half.mT) - scaled @ A.transpose(-3, -2).flatten(-2).mT, None, None
+        g_kappa = (g_mu + r) / d.square() if ctx.needs_input_grad[2] else None
+        return -0.5 * (half + half.mT) - scaled @ A.transpose(-3, -2).flatten(-2).mT, None, g_kappa
 
 
 def shared_cavity(mean: Tensor, v: Tensor, omega: Tensor, kappa: Tensor) -> tuple[Tensor, Tensor]:
@@ -99,7 +101,7 @@ def shared_cavity(mean: Tensor, v: Tensor, omega: Tensor, kappa: Tensor) -> tupl
     omega : Tensor [C, n]
     kappa : Tensor [n]
     """
-    return mean * (1 + omega * v) - v * kappa[..., None, :], v.expand_as(mean)
+    return mean * (1 + omega * v) - v * dense.by_chain(kappa, omega), v.expand_as(mean)
 
 
 def inducing_cavity(

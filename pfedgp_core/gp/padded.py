@@ -44,6 +44,8 @@ class PaddedGPs(gibbs.LatentModel):
     ----------
     gram : Tensor [b, n, n]
     kappa : Tensor [b, n]
+    mean : Tensor [b, n] or None
+        Prior means; all nodes have them or none.
     real : Tensor [b, n] of bool
         Which points are not padded.
     """
@@ -53,6 +55,8 @@ class PaddedGPs(gibbs.LatentModel):
         self.sizes = [gp.kappa.shape[0] for gp in gps]
         self.inputs = _stacked([gp.inputs for gp in gps])
         self.kappa = pad_sequence([gp.kappa for gp in gps], batch_first=True)
+        means = [gp.mean for gp in gps if gp.mean is not None]
+        self.mean = pad_sequence(means, batch_first=True) if means else None
         sizes = torch.tensor(self.sizes).to(self.kappa.device, non_blocking=True)
         self.real = torch.arange(self.kappa.shape[1], device=self.kappa.device) < sizes[:, None]
         # The kernel of full GPs is one call for all; other nodes have their matrices from their inducing inputs.
@@ -81,15 +85,22 @@ class PaddedGPs(gibbs.LatentModel):
         return IterativeNode(self.gram.detach(), self.counters, self.sizes)
 
     def draw_prior(self, chains: int, stream: Stream) -> Tensor:
-        """f ~ N(0, K) of every node, [b, C, n]."""
+        """f ~ N(m, K) of every node, [b, C, n]."""
         b, n = self.kappa.shape
-        return stream.normal(b, chains, n, dtype=self.kappa.dtype) @ self._prior_factor.mT
+        drawn = stream.normal(b, chains, n, dtype=self.kappa.dtype) @ self._prior_factor.mT
+        return dense.about(self.mean, drawn)
 
     def draw_latents(self, omega: Tensor, stream: Stream) -> tuple[Tensor, Tensor]:
         """f ~ p(f | omega, y) and an independent draw of the prior, each [b, C, n]."""
+        kappa = self._kappa_given(omega)
         if any(gp.swept_iteratively for gp in self.gps):
-            return self._node.draw_latents(self._prior_factor, omega, self.kappa, stream)
-        return dense.draw_latents(self.gram.detach(), self._prior_factor, omega, self.kappa, stream)
+            f, f0 = self._node.draw_latents(self._prior_factor, omega, kappa, stream)
+        else:
+            f, f0 = dense.draw_latents(self.gram.detach(), self._prior_factor, omega, kappa, stream)
+        return dense.about(self.mean, f), dense.about(self.mean, f0)
+
+    def _kappa_given(self, omega: Tensor) -> Tensor:
+        return dense.kappa_given(self.kappa, self.mean, omega)
 
     def _real_places(self, chains: int) -> Tensor:
         """Places of the points that are not padded in [b C n], chain by chain."""
@@ -117,7 +128,7 @@ class PaddedGPs(gibbs.LatentModel):
         return gibbs.run(self, chains, sweeps, stream, self.counters).omega
 
     def predict(self, targets: Sequence[Tensor], omega: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """Mean and variance of f* at the targets [T, d] of every node, each [C, T].
+        """Mean and variance of f* - m* at the targets [T, d] of every node, each [C, T].
 
         Differentiable as the nodes' own `predict`; omega is held fixed.
         """
@@ -128,7 +139,7 @@ class PaddedGPs(gibbs.LatentModel):
     def moments(self, targets: Sequence[Tensor], omega: Tensor) -> tuple[Tensor, Tensor]:
         """As `predict`, the targets of all nodes side by side, each [C, T]."""
         predictive = self._node.predictive if self.iterative else dense.predictive
-        mu, v = predictive(self.gram, *self._padded_cross(targets), omega, self.kappa)
+        mu, v = predictive(self.gram, *self._padded_cross(targets), omega, self._kappa_given(omega))
         places = np.arange(mu.shape[-1]) < np.array([len(rows) for rows in targets])[:, None]
         columns = torch.from_numpy(places.ravel().nonzero()[0]).to(mu.device, non_blocking=True)
         # A slice for each node would cost a tensor of full size for each in the backward pass.
@@ -138,7 +149,9 @@ class PaddedGPs(gibbs.LatentModel):
     def leave_one_out(self, omega: Tensor) -> list[tuple[Tensor, Tensor]]:
         """Mean and variance of every training latent without its own label, [C, n] of every node."""
         leave_one_out = self._node.leave_one_out if self.iterative else full_cavity
-        mu, v = leave_one_out(self.gram, omega, self.kappa)
+        mu, v = leave_one_out(self.gram, omega, self._kappa_given(omega))
+        if self.mean is not None:
+            mu = mu + self.mean[:, None]
         return [(mu[i, :, :size], v[i, :, :size]) for i, size in enumerate(self.sizes)]
 
     def _padded_cross(self, targets: Sequence[Tensor]) -> tuple[Tensor, Tensor]:

@@ -93,7 +93,7 @@ class CachedNode:
             self._kept = [self._factor(self._chunks[0])] if len(self._chunks) == 1 else None
 
     def moments(self, test_inputs: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and variance of f* at `test_inputs` [T, d] (on the unit sphere) for every chain, each [C, T]."""
+        """Mean and variance of f* - m* at `test_inputs` [T, d] (on the unit sphere) for every chain, each [C, T]."""
         with torch.no_grad():
             k_star, base = self._cross(test_inputs)
             if self._shared is not None:
@@ -139,11 +139,11 @@ class CachedNode:
         d = self.omega.clamp_min(SMALLEST_OMEGA).sqrt()
         if gp.iterative:
             node = iterative.IterativeNode(self._gram, gp.counters)
-            return node.solve_alpha(d, gp.kappa)
+            return node.solve_alpha(d, gp.kappa_given(self.omega))
         parts = []
-        for chunk in self.omega.split(max(1, CHUNK_BYTES // self._gram.nbytes)):
+        for chunk, kappa in dense.in_chunks(self.omega, gp.kappa_given(self.omega), CHUNK_BYTES // self._gram.nbytes):
             d, L = dense.factorise(self._gram, chunk)
-            parts.append(dense.solve_alpha(d, L, gp.kappa))
+            parts.append(dense.solve_alpha(d, L, kappa))
         return torch.cat(parts)
 
     def _factors(self) -> Iterator[tuple[Tensor | None, Tensor]]:

@@ -17,6 +17,7 @@ from pfedgp_core.metrics.evidence import TemperatureEvidence
 from pfedgp_core.metrics.regression import RegressionSums
 from pfedgp_core.metrics.summary import Sums
 from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.tree.variants.prior_mean import LogitsOf
 
 __all__ = ["Head", "Personal", "Shared", "Sums", "Training"]
 
@@ -35,6 +36,10 @@ class Shared(Protocol):
     @property
     def inducing_targets(self) -> Tensor | None:
         """Targets of the inducing inputs, [M]."""
+
+    @property
+    def head(self) -> LogitsOf | None:
+        """The softmax head whose log odds are prior means: raw features [N, d] to logits [N, K]."""
 
     def kernel(self, settings: Settings) -> Kernel:
         """The kernel, differentiable in scales that are learned."""

@@ -39,7 +39,8 @@ class Classification(Head):
 
     def personal(self, shared: Shared, stream: Stream) -> Personal:
         """See ``Head``."""
-        return _Personal(PersonalClassifier(self.settings, stream, shared.inducing, shared.kernel(self.settings)))
+        kernel = shared.kernel(self.settings)
+        return _Personal(PersonalClassifier(self.settings, stream, shared.inducing, kernel, shared.head))
 
 
 class _TreeTraining(Training):
@@ -60,7 +61,7 @@ class _TreeTraining(Training):
         if self.tree is None:
             self.tree = ClientTree.build(features.detach(), self.labels, self.classes, inducing, self.stream)
         variant = make_variant(self.settings, self.shared.kernel(self.settings))
-        points = self.tree.points(features, inducing)
+        points = self.tree.points(features, inducing, self.shared.head)
         return tree_loss(points, self.tree.tree, variant, self.settings, self.stream.child(epoch), self.counters)
 
 

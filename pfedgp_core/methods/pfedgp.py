@@ -13,6 +13,7 @@ from pfedgp_core.data.samples import ClientData, TensorSplit
 from pfedgp_core.learning.timing import PhaseTimer
 from pfedgp_core.methods.base import Method, Update
 from pfedgp_core.methods.evaluation import EvaluationResult, evaluate_client
+from pfedgp_core.methods.head_update import head_update
 from pfedgp_core.methods.predictor import Predictor
 from pfedgp_core.methods.update import decayed, local_update
 from pfedgp_core.model.features import compute_features
@@ -74,9 +75,10 @@ class PFedGP(Method):
         return following
 
     def update(self, received: np.ndarray, kept: np.ndarray | None, data: TensorSplit, stream: Stream) -> Update:
-        """See ``Method.update``: the paper's ClientUpdate (`local_update`)."""
+        """See ``Method.update``: the paper's ClientUpdate (`local_update`), or that of the shared head."""
         self._state.load_vector(received)
-        result = local_update(self._state, data, self.settings, stream)
+        of_head = self.settings.objective == "softmax"
+        result = (head_update if of_head else local_update)(self._state, data, self.settings, stream)
         return Update(self._state.to_vector() if result.status == OK else None, None, result)
 
     def personal(self, received: np.ndarray, kept: np.ndarray | None, train: TensorSplit, stream: Stream) -> Predictor:
@@ -125,7 +127,7 @@ class TreePredictor:
         with self._timer.phase("network"):
             features = compute_features(state.network, train.inputs)
         with self._timer.phase("gp"):
-            self.classifier = PersonalClassifier(settings, stream, state.inducing, state.kernel(settings))
+            self.classifier = PersonalClassifier(settings, stream, state.inducing, state.kernel(settings), state.head)
             self.classifier.fit(features, train.labels)
 
     @property

@@ -55,7 +55,8 @@ def model_needs(settings: Settings, input_shape: tuple[int, ...], class_count: i
     if size is None or is_import_path(settings.method):
         return []
     gaussian = is_gaussian(settings.method)
-    values = size.values + (0 if gaussian else (size.width + 1) * class_count)  # with its softmax head
+    with_head = not gaussian or settings.gp.prior_mean == "head"
+    values = size.values + ((size.width + 1) * class_count if with_head else 0)
     needs = [
         Need(
             float(copies * values * FLOAT),

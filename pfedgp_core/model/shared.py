@@ -10,6 +10,7 @@ from pfedgp_core.kernels.base import Kernel
 from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.model.flat import fill, flatten, length
 from pfedgp_core.model.network import build_network, feature_width
+from pfedgp_core.model.shared_head import SharedHead
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.registry import VARIANTS
 
@@ -34,6 +35,8 @@ class SharedState(nn.Module):
         Logarithms of the kernel's output and length scale, where they are learned.
     log_noise : Parameter [1] or None
         Regression: logarithm of what the noise variance has above its floor.
+    head : SharedHead or None
+        Its log odds are the prior means of the clients' trees, where ``gp.prior-mean = head``.
     inducing_targets : Parameter [M] or None
         Regression by ``ip-data``: standardised targets of the inducing inputs, of which there is one set (K = 1).
     """
@@ -45,9 +48,10 @@ class SharedState(nn.Module):
         log_scales: Tensor | None = None,
         log_noise: Tensor | None = None,
         inducing_targets: Tensor | None = None,
+        head: SharedHead | None = None,
     ) -> None:
         super().__init__()
-        self.network = network
+        self.network, self.head = network, head
         self.inducing = None if inducing is None else nn.Parameter(inducing)
         self.log_scales = None if log_scales is None else nn.Parameter(log_scales)
         self.log_noise = None if log_noise is None else nn.Parameter(log_noise)
@@ -72,14 +76,16 @@ class SharedState(nn.Module):
             Stream(settings.seed, "initial-network").torch_generator,
         )
         head = make_head(settings)
-        inducing = log_scales = None
+        inducing = log_scales = shared_head = None
+        if settings.gp.prior_mean == "head":
+            shared_head = SharedHead(feature_width(network, input_shape), class_count)
         if VARIANTS[settings.variant].needs_inducing:
             width = feature_width(network, input_shape)
             shape = (head.inducing_sets(class_count), settings.inducing_per_class, width)
             inducing = INDUCING_SPREAD * Stream(settings.seed, "initial-inducing").normal(*shape)
         if settings.gp.learn_scales:
             log_scales = torch.tensor([settings.gp.output_scale, settings.gp.length_scale]).log()
-        return cls(network, inducing, log_scales, **head.extras())
+        return cls(network, inducing, log_scales, head=shared_head, **head.extras())
 
     def kernel(self, settings: Settings) -> Kernel:
         """The kernel with fixed scales, or with the learned ones."""

@@ -28,6 +28,7 @@ from pfedgp_core.metrics.temperature import temperature_scale
 from pfedgp_core.site.saved import SavedSite
 from pfedgp_core.tree.splits import class_log_probabilities
 from pfedgp_core.tree.variants.base import NodeGP
+from pfedgp_core.tree.variants.prior_mean import node_log_odds
 
 __all__ = ["Explainer", "Explanations"]
 
@@ -110,7 +111,7 @@ class Explainer:
                     towards.index_add_(0, known.own.rows, terms[known.own.places] * torch.from_numpy(side))
             order = towards.argsort(dim=0, descending=True, stable=True)[: self.count]
             rows, weights = order.T, towards.gather(0, order).T
-            logs = self._log_probabilities_without(new, rows)
+            logs = self._log_probabilities_without(new, rows, self.site.classifier.head_logits(features))
         probabilities = np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True))
         probabilities = temperature_scale(probabilities, self.temperature)
         if self.prior is not None:
@@ -120,20 +121,23 @@ class Explainer:
         ids = tuple(tuple(origins[i].id for i in row) for row in rows.tolist())
         return Explanations(rows.numpy(), ids, weights.numpy(), probabilities[np.arange(len(rows)), predicted])
 
-    def _log_probabilities_without(self, new: Tensor, rows: Tensor) -> np.ndarray:
-        """log P(class) of each point [T, d] without its own rows [T, n], float64 [T, k]."""
+    def _log_probabilities_without(self, new: Tensor, rows: Tensor, logits: Tensor | None) -> np.ndarray:
+        """log P(class) of each point [T, d] without its own rows [T, n], float64 [T, k]; logits [T, k] of the head."""
         gp, sides = self.site.model.settings.gp, []
-        for known, cache in self._nodes:
+        tree = self.site.classifier.tree_
+        for node, (known, cache) in zip(tree.nodes, self._nodes, strict=True):
             mu, v = _moments_without(known, cache, new, rows)
+            if logits is not None:
+                mu = mu + node_log_odds(logits, node)
             left, right = node_log_probabilities(mu, v, gp.link, gp.quadrature)
             if known.log_ratio is not None:
                 left, right = apply_class_ratio(left, right, *known.log_ratio)
             sides.append((left.double(), right.double()))
-        return class_log_probabilities(self.site.classifier.tree_, sides, len(new)).double().numpy()
+        return class_log_probabilities(tree, sides, len(new)).double().numpy()
 
 
 def _moments_without(known: NodeGP, cache: CachedNode, new: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and variance of f* [C, T] of each point without those of its rows that the node knows."""
+    """Mean and variance of f* - m* [C, T] of each point without those of its rows that the node knows."""
     mu, v = (moment.clone() for moment in cache.moments(new))
     if known.own is None or not len(known.own.places):
         return mu, v

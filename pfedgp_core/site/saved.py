@@ -114,7 +114,7 @@ class SavedSite:
         state, settings = model.state, model.settings
         model.require_room(len(samples), len(samples.counts(model.class_names)))
         stream = Stream(settings.seed, "site")
-        classifier = PersonalClassifier(settings, stream, state.inducing, state.kernel(settings))
+        classifier = PersonalClassifier(settings, stream, state.inducing, state.kernel(settings), state.head)
         classifier.fit(torch.from_numpy(samples.features), torch.from_numpy(samples.labels))
         choice = replace(choice, encoding="", strict=False)
         return cls(name, model, samples, classifier, columns, choice, history, label_column)
@@ -272,7 +272,8 @@ class SavedSite:
         tree = Tree(tuple(range(len(about["classes"]))), tuple(nodes))
         scales = about["kernel"]
         kernel = make_kernel(scales["name"], scales["output_scale"], scales["length_scale"])
-        classifier = PersonalClassifier(model.settings, inducing=model.state.inducing, kernel=kernel).restore(
+        inducing, head = model.state.inducing, model.state.head
+        classifier = PersonalClassifier(model.settings, inducing=inducing, kernel=kernel, logits_of=head).restore(
             torch.from_numpy(samples.features),
             samples.labels,
             about["classes"],

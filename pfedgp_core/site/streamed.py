@@ -10,7 +10,7 @@ from pfedgp_core.data.own.samples import Samples
 from pfedgp_core.site.explanation import Explainer, Explanations
 from pfedgp_core.site.saved import ROWS, SavedSite
 from pfedgp_core.site.typicality import Typicality
-from pfedgp_core.tree.classifier import ROWS as TEST_ROWS
+from pfedgp_core.tree.fitted import ROWS as TEST_ROWS
 from pfedgp_core.tree.uncertainty import Prediction
 
 __all__ = ["Predicted", "predictions"]

@@ -12,6 +12,7 @@ from pfedgp_core.kernels.base import unit_sphere
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.tree.splits import Tree, build_tree, class_means
 from pfedgp_core.tree.variants.base import ClientPoints
+from pfedgp_core.tree.variants.prior_mean import LogitsOf
 
 __all__ = ["ClientTree", "tree_classes"]
 
@@ -77,9 +78,14 @@ class ClientTree:
                 prototypes[seen] = class_means(unit_sphere(features), positions, seen)
         return cls(ids, positions, build_tree(prototypes, range(len(ids)), stream.child("tree").numpy))
 
-    def points(self, features: Tensor, inducing: Tensor | None) -> ClientPoints:
+    def points(self, features: Tensor, inducing: Tensor | None, logits_of: LogitsOf | None = None) -> ClientPoints:
         """The client's points on the unit sphere, differentiable in the features and inducing inputs."""
         if inducing is None:
-            return ClientPoints(unit_sphere(features), self.labels)
+            logits = None if logits_of is None else self.own_logits(logits_of(features))
+            return ClientPoints(unit_sphere(features), self.labels, logits=logits)
         classes = torch.tensor(self.classes).to(inducing.device, non_blocking=True)
         return ClientPoints(unit_sphere(features), self.labels, unit_sphere(inducing.index_select(0, classes)))
+
+    def own_logits(self, logits: Tensor) -> Tensor:
+        """The logits [T, k] of the tree's classes among those [T, K] of all classes of the federation."""
+        return logits.index_select(1, torch.tensor(self.classes).to(logits.device, non_blocking=True))

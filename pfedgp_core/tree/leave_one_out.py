@@ -12,7 +12,8 @@ from pfedgp_core.gp.links import node_log_probabilities
 from pfedgp_core.gp.prediction_cache import CachedNode
 from pfedgp_core.numerics.quadrature import log_sigmoid_expectation
 from pfedgp_core.tree.splits import Tree, class_log_probabilities
-from pfedgp_core.tree.variants.base import NodeGP
+from pfedgp_core.tree.variants.base import ClientPoints, NodeGP
+from pfedgp_core.tree.variants.prior_mean import node_log_odds
 
 __all__ = ["know_their_points", "left_out_log_probabilities"]
 
@@ -21,7 +22,7 @@ def left_out_log_probabilities(
     tree: Tree,
     nodes: Sequence[tuple[NodeGP, Tensor]],
     caches: Sequence[CachedNode],
-    features: Tensor,
+    points: ClientPoints,
     quadrature: int,
 ) -> Tensor:
     """log P(class of sample i | all samples but i), multiplied along the path, float64 [N, k].
@@ -35,8 +36,8 @@ def left_out_log_probabilities(
     nodes : sequence of (NodeGP, omega [C, n])
     caches : sequence of CachedNode
         One a node.
-    features : Tensor [N, d]
-        What the classifier was fitted to, on the unit sphere.
+    points : ClientPoints
+        What the classifier was fitted to.
     quadrature : int
         As in ``gp.quadrature``.
 
@@ -52,15 +53,18 @@ def left_out_log_probabilities(
         )
     sides = []
     with torch.no_grad():
-        for (known, omega), cache in zip(nodes, caches, strict=True):
-            left, right = node_log_probabilities(*cache.moments(features), "arith", quadrature)
+        for node, (known, omega), cache in zip(tree.nodes, nodes, caches, strict=True):
+            mu, v = cache.moments(points.features)
+            if points.logits is not None:
+                mu = mu + node_log_odds(points.logits, node)
+            left, right = node_log_probabilities(mu, v, "arith", quadrature)
             if known.log_ratio is not None:
                 left, right = apply_class_ratio(left, right, *known.log_ratio)
             left, right = left.double(), right.double()
             if known.own is not None and len(known.own.places):
                 left[known.own.rows], right[known.own.rows] = _without_themselves(known, omega, quadrature)
             sides.append((left, right))
-        return class_log_probabilities(tree, sides, len(features)).double()
+        return class_log_probabilities(tree, sides, len(points.features)).double()
 
 
 def know_their_points(nodes: Iterable[NodeGP]) -> bool:

@@ -107,6 +107,8 @@ def _predictive(
     )
     problems = [problems[i] for i in order]
     lengths = [len(p.targets) for p in problems]
+    if all(p.target_mean is not None for p in problems):
+        mu = mu + torch.cat([p.target_mean for p in problems if p.target_mean is not None])
     # One quadrature for the points of all nodes.
     if all(p.known.log_ratio is None and p.weights is None for p in problems):
         return predictive_losses(mu, v, torch.cat([p.target_left for p in problems]), gp.quadrature), lengths

@@ -16,6 +16,7 @@ from pfedgp_core.kernels.matern import Matern12
 from pfedgp_core.numerics.probit_mixture import mixture
 from pfedgp_core.numerics.quadrature import gauss_hermite
 from pfedgp_core.tree.classifier import PersonalClassifier
+from pfedgp_core.tree.variants.prior_mean import node_log_odds
 
 __all__ = ["PortableTree", "moments"]
 
@@ -51,6 +52,8 @@ class PortableTree(nn.Module):
         self.nodes = nn.ModuleList(_Node(each, classifier.kernel, gp.jitter) for each in products)
         self.sides = _Sides(gp.quadrature)
         self.ratios = [known.log_ratio for known, _ in classifier.nodes_]
+        self.tree, self.head = classifier.tree_, classifier.logits_of  # a module is a part of this one
+        self.register_buffer("own", torch.as_tensor(classifier.classes_.astype("int64") if self.head else []))
         column = {c: i for i, c in enumerate(classifier.tree_.classes)}
         paths = torch.zeros(2, len(self.nodes), len(column))
         for v, node in enumerate(classifier.tree_.nodes):
@@ -60,10 +63,13 @@ class PortableTree(nn.Module):
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """See the class; mean and variance are those of the mixture of all chains."""
+        logits = None if self.head is None else self.head(features).index_select(1, self.own)
         on_sphere = features * (features.square().sum(-1, keepdim=True) + 1e-12).rsqrt()
         means, variances, sides = [], [], []
-        for node, ratio in zip(self.nodes, self.ratios, strict=True):
+        for node, place, ratio in zip(self.nodes, self.tree.nodes, self.ratios, strict=True):
             mu, v = node(on_sphere)
+            if logits is not None:
+                mu = mu + node_log_odds(logits, place)
             mean, variance = mixed(mu, v)
             means.append(mean)
             variances.append(variance)
@@ -72,6 +78,8 @@ class PortableTree(nn.Module):
         assert isinstance(self.paths, Tensor)
         logs = left @ self.paths[0] + right @ self.paths[1]
         return torch.stack(means, 1), torch.stack(variances, 1), torch.softmax(logs / self.temperature, 1)
+
+    own: Tensor
 
     def _node_sides(self, mu: Tensor, v: Tensor, ratio: tuple[float, float] | None) -> tuple[Tensor, Tensor]:
         """log P(left) and log P(right), [N] each, as `node_log_probabilities`."""
@@ -155,8 +163,11 @@ class _Sides(nn.Module):
 
 def moments(classifier: PersonalClassifier, features: Tensor) -> tuple[Tensor, Tensor]:
     """Mean and variance of every node's latent value under the classifier itself, [N, V] each."""
-    on_sphere = unit_sphere(features)
-    both = [mixed(*cached.moments(on_sphere)) for cached in _cached(classifier)]
+    on_sphere, logits = unit_sphere(features), classifier.head_logits(features)
+    both = []
+    for node, cached in zip(classifier.tree_.nodes, _cached(classifier), strict=True):
+        mu, v = cached.moments(on_sphere)
+        both.append(mixed(mu if logits is None else mu + node_log_odds(logits, node), v))
     means, variances = zip(*both, strict=True)
     return torch.stack(means, 1), torch.stack(variances, 1)
 

@@ -67,3 +67,8 @@ def test_no_name_is_no_preset() -> None:
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ConfigError, match=r"preset = 'papr'.*did you mean 'paper'"):
         preset_settings("papr", {})
+
+
+def test_a_shared_head_is_a_preset_that_goes_with_the_defaults() -> None:
+    settings = Settings.from_run_config(preset_settings("shared-head", {}))
+    assert (settings.gp.prior_mean, settings.objective, settings.gp.output_scale) == ("head", "softmax", 4.0)

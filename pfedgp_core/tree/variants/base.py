@@ -81,11 +81,14 @@ class ClientPoints:
         Positions in the tree's classes, on the CPU: which points go where is decided on the host.
     inducing : Tensor [k, M, d] or None
         Inducing inputs of the tree's classes.
+    logits : Tensor [N, k] or None
+        What a shared head says of them; see `tree.variants.prior_mean`.
     """
 
     features: Tensor
     labels: Tensor
     inducing: Tensor | None = None
+    logits: Tensor | None = None
 
     @cached_property
     def _class_rows(self) -> dict[int, np.ndarray]:
@@ -172,12 +175,15 @@ class NodeProblem:
     target_left : Tensor [T] of bool
     weights : Tensor [T], optional
         Of the targets in the loss, mean 1; without them all weigh the same.
+    target_mean : Tensor [T] or None
+        Prior means of their latents; None where they are zero.
     """
 
     known: NodeGP
     targets: Tensor
     target_left: Tensor
     weights: Tensor | None = None
+    target_mean: Tensor | None = None
 
 
 class Variant(ABC):
@@ -215,10 +221,10 @@ class Variant(ABC):
     def conditioned(self, node: Sides, points: ClientPoints, counters: Counter[str]) -> NodeGP:
         """The node's GP conditioned on everything known: for prediction, and for the marginal objective."""
 
-    def full_gp(self, inputs: Tensor, labels: Tensor, counters: Counter[str]) -> FullGP:
-        """The full GP on `inputs` [n, d], of which `labels` [n] of bool are on the left."""
+    def full_gp(self, inputs: Tensor, labels: Tensor, counters: Counter[str], mean: Tensor | None = None) -> FullGP:
+        """The full GP on `inputs` [n, d], of which `labels` [n] of bool are on the left, with prior means [n]."""
         gp = self.settings.gp
-        return FullGP(self.kernel, inputs, labels, gp.jitter, counters, gp.solver)
+        return FullGP(self.kernel, inputs, labels, gp.jitter, counters, gp.solver, mean=mean)
 
 
 def rows_of(labels: Tensor, classes: tuple[int, ...]) -> Tensor:

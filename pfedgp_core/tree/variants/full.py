@@ -14,6 +14,7 @@ from pfedgp_core.gp.full import FullGP
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.tree.variants.base import ClientPoints, NodeGP, NodeProblem, OwnPoints, Sides, Variant, side_labels
 from pfedgp_core.tree.variants.class_weights import BALANCED, balanced_ratio, balanced_weights
+from pfedgp_core.tree.variants.prior_mean import node_log_odds
 
 __all__ = ["Full"]
 
@@ -43,16 +44,17 @@ class Full(Variant):
         device, lengths = points.features.device, [len(half.rows) for half in chosen]
         features = points.features.index_select(0, torch.from_numpy(rows).to(device, non_blocking=True)).split(lengths)
         labels = torch.from_numpy(on_left).to(device, non_blocking=True).split(lengths)
-        halves = iter(zip(features, labels, strict=True))
+        halves = iter(zip(features, labels, _means(nodes, parts, points, rows), strict=True))
         problems: list[NodeProblem | None] = []
         for node, part in zip(nodes, parts, strict=True):
             if part is None:
                 problems.append(None)
                 continue
-            (inputs, known), (targets, asked) = next(halves), next(halves)
-            gp = self.node_gp(node, points, inputs, known, counters, targets)
+            (inputs, known, mean), (targets, asked, target_mean) = next(halves), next(halves)
+            gp = self.node_gp(node, points, inputs, known, counters, targets, mean)
             ratio = self._ratio(node, part[0].left, len(part[0].rows) - part[0].left)
-            problems.append(NodeProblem(NodeGP(gp, ratio), targets, asked, self._weights(points, part[1])))
+            weights = self._weights(points, part[1])
+            problems.append(NodeProblem(NodeGP(gp, ratio), targets, asked, weights, target_mean))
         return problems
 
     def conditioned(self, node: Sides, points: ClientPoints, counters: Counter[str]) -> NodeGP:
@@ -62,7 +64,10 @@ class Full(Variant):
             _with_stand_ins(points, side, own) for side, own in zip((node.left, node.right), rows, strict=True)
         )
         inputs = torch.cat([left, right])
-        gp = self.node_gp(node, points, inputs, side_labels(len(left), len(right), inputs), counters)
+        mean = None
+        if points.logits is not None:
+            mean = node_log_odds(points.logits.index_select(0, torch.cat(rows)), node)
+        gp = self.node_gp(node, points, inputs, side_labels(len(left), len(right), inputs), counters, mean=mean)
         own, n_left, n_right = OwnPoints.of(rows, len(left), len(inputs)), len(left), len(right)
         if self._balanced:
             without = self._ratio(node, n_left - 1, n_right), self._ratio(node, n_left, n_right - 1)
@@ -92,6 +97,7 @@ class Full(Variant):
         labels: Tensor,
         counters: Counter[str],
         targets: Tensor | None = None,
+        mean: Tensor | None = None,
     ) -> FullGP | FITC:
         """The node's GP.
 
@@ -106,8 +112,10 @@ class Full(Variant):
         counters : Counter
         targets : Tensor [T, d], optional
             What it will predict, where that is known.
+        mean : Tensor [n], optional
+            Prior means at `inputs`.
         """
-        return self.full_gp(inputs, labels, counters)
+        return self.full_gp(inputs, labels, counters, mean)
 
 
 def _with_stand_ins(points: ClientPoints, side: tuple[int, ...], rows: Tensor) -> Tensor:
@@ -117,6 +125,18 @@ def _with_stand_ins(points: ClientPoints, side: tuple[int, ...], rows: Tensor) -
     if not missing or points.inducing is None:
         return own
     return torch.cat([own, points.inducing_of(missing).flatten(0, 1)])
+
+
+def _means(
+    nodes: Sequence[Sides], parts: "Sequence[tuple[_Half, _Half] | None]", points: ClientPoints, rows: np.ndarray
+) -> list[Tensor | None]:
+    """Prior means of every half of every node that has some, one after the other as in `rows`."""
+    halves = [(node, half) for node, part in zip(nodes, parts, strict=True) if part is not None for half in part]
+    if points.logits is None:
+        return [None] * len(halves)
+    chosen = points.logits.index_select(0, torch.from_numpy(rows).to(points.logits.device, non_blocking=True))
+    logits = chosen.split([len(half.rows) for _, half in halves])
+    return [node_log_odds(own, node) for own, (node, _) in zip(logits, halves, strict=True)]
 
 
 class _Half(NamedTuple):

@@ -23,8 +23,9 @@ class IPCompute(InducingVariant, Full):
         labels: Tensor,
         counters: Counter[str],
         targets: Tensor | None = None,
+        mean: Tensor | None = None,
     ) -> FITC:
-        """See ``Full``."""
+        """See ``Full``; there is no prior mean (`variant_rules`)."""
         gp, classes = self.settings.gp, [*node.left, *node.right]
         # A saved classifier holds weights of its inducing inputs in this order, unless it has fewer points than those.
         if self.shared is not None and (targets is not None or len(inputs) < len(classes) * self.shared.per_class):
