@@ -285,7 +285,7 @@ def _own_settings(settings: Settings) -> list[str]:
 def _work(settings: Settings) -> str:
     """How much a client computes in one update."""
     epochs = counted(settings.local_epochs, "local epoch")
-    if is_gaussian(settings.method):
+    if is_gaussian(settings.method) and settings.objective != "softmax":
         return epochs
     batches = "1 mini-batch" if settings.local_steps == 1 else f"{settings.local_steps} mini-batches"
     return f"{batches} of {settings.batch_size} samples" if settings.local_steps else epochs
