@@ -46,6 +46,10 @@ class NodeProducts(NamedTuple):
         Of every chain, or one for all.
     sign : float
         -1 or 1.
+    spread : Tensor [n, m], optional
+        Of a node whose chains share one factor: its product with k* is what `chain_variances` calls the covariances.
+    shifts : Tensor [C, n], optional
+        As there.
     """
 
     points: Tensor
@@ -54,6 +58,8 @@ class NodeProducts(NamedTuple):
     weights: Tensor
     factors: Tensor
     sign: float
+    spread: Tensor | None = None
+    shifts: Tensor | None = None
 
 
 class CachedNode:
@@ -105,15 +111,26 @@ class CachedNode:
     def products(self) -> NodeProducts:
         """The same as plain matrices; inverses are made in double precision."""
         with torch.no_grad():
-            factors = torch.cat([_inverse(L, d) if d is not None else L for d, L in self._factors()])
+            factors, shared = self._inverse_factors()
             if not isinstance(self.gp, FITC):
-                return NodeProducts(self.gp.inputs, None, None, self.weights, factors, -1.0)
+                return NodeProducts(self.gp.inputs, None, None, self.weights, factors, -1.0, *shared)
             projection = self.gp.projection
             whitener = _inverse(projection.factor)
             lift = None if self.primal else projection(self.gp.inputs)[0].T
-            return NodeProducts(
-                projection.inducing, whitener, lift, self.weights, factors, 1.0 if self.primal else -1.0
-            )
+            sign = 1.0 if self.primal else -1.0
+            return NodeProducts(projection.inducing, whitener, lift, self.weights, factors, sign, *shared)
+
+    def _inverse_factors(self) -> tuple[Tensor, tuple[Tensor, Tensor] | tuple[()]]:
+        """L^-1 D of every chain, or of all chains with their `spread` and `shifts`."""
+        if self._shared is None:
+            return torch.cat([_inverse(L, d) if d is not None else L for d, L in self._factors()]), ()
+        if isinstance(self._shared, ProjectedVariances):
+            inverse = _inverse(self._shared.L)
+            return inverse[None], (self._shared.solved.T @ inverse, self._shared.shifts)
+        d, L = self._shared.d, self._shared.L
+        inverse = _inverse(L, d)
+        spread = torch.linalg.solve_triangular(L.mT.double(), inverse.double(), upper=True) / d[:, None]
+        return inverse[None], (spread.to(inverse), self._shared.shifts)
 
     def _cross(self, test_inputs: Tensor) -> tuple[Tensor, Tensor]:
         """k* [m, T] and b* [T]."""

@@ -98,7 +98,7 @@ class _Node(nn.Module):
     def __init__(self, products: NodeProducts, kernel: Kernel, jitter: float) -> None:
         super().__init__()
         self.kernel, self.jitter, self.sign = kernel, jitter, products.sign
-        for name in ("points", "whitener", "lift", "weights", "factors"):
+        for name in ("points", "whitener", "lift", "weights", "factors", "spread", "shifts"):
             self.register_buffer(name, getattr(products, name))
 
     points: Tensor
@@ -106,6 +106,8 @@ class _Node(nn.Module):
     lift: Tensor | None
     weights: Tensor
     factors: Tensor
+    spread: Tensor | None
+    shifts: Tensor | None
 
     def forward(self, on_sphere: Tensor) -> tuple[Tensor, Tensor]:
         """Shapes: [N, d] -> [C, N] twice."""
@@ -117,9 +119,21 @@ class _Node(nn.Module):
             base = (base - explained).clamp_min(0)
             if self.lift is not None:
                 base, k = base + explained, self.lift @ k
-        v = base + self.sign * (self.factors @ k).square().sum(1)
-        mu = self.weights @ k
+        mu, explained = self.weights @ k, (self.factors @ k).square().sum(1)
+        if self.spread is None or self.shifts is None:
+            v = base + self.sign * explained
+        elif self.sign < 0:
+            v = self._of_chains(base - explained[0], k)
+        else:
+            v = base + self._of_chains(explained[0], k)
         return mu, v.expand(mu.shape[0], -1)
+
+    def _of_chains(self, v: Tensor, k: Tensor) -> Tensor:
+        """A variance [N] at the chains' mean omega in every chain, [C, N]; see `chain_variances`."""
+        assert self.spread is not None
+        assert self.shifts is not None
+        change = self.shifts @ (self.spread @ k).square()
+        return v * torch.exp(-change / v.clamp_min(SMALLEST_VARIANCE))
 
     def _covariances(self, on_sphere: Tensor) -> Tensor:
         """k(points, x), [M, N]."""
