@@ -9,7 +9,7 @@ from typing import Any
 from pfedgp.local.resources import ENGINES, Resources
 from pfedgp.natural_settings import natural_settings
 from pfedgp.own_dataset import with_own_data
-from pfedgp_core.backbones import FrozenName, is_frozen
+from pfedgp_core.backbones import FrozenName, declared_backbones, is_frozen
 from pfedgp_core.config import Settings
 from pfedgp_core.config_text import describe, parse_assignment
 from pfedgp_core.errors import ConfigError
@@ -30,6 +30,7 @@ __all__ = [
     "read_count",
     "read_resources",
     "read_whole",
+    "require_backbone",
     "run_folder",
 ]
 
@@ -209,6 +210,15 @@ def pinned(settings: Settings, input_shape: tuple[int, ...] | None) -> Settings:
     return settings.replace(network=pinned_name(settings.network, input_shape or ()))
 
 
+def require_backbone(settings: Settings) -> None:
+    """Raise ConfigError where a frozen backbone's file was not given, and the clients of a simulation need it here."""
+    if is_frozen(settings.network) and (name := FrozenName.parse(settings.network).name) not in declared_backbones():
+        raise ConfigError(
+            f"network = {settings.network!r} needs the weights of its backbone here: start with --backbone "
+            f"{name}=FILE, or {name}=ARCHITECTURE@FILE."
+        )
+
+
 def check_simulation(settings: Settings, folder: Path) -> Settings:
     """Find mistakes while they cost a second: data set, partition, network, folder, a missing accountant.
 
@@ -234,6 +244,7 @@ def check_simulation(settings: Settings, folder: Path) -> Settings:
     from pfedgp_core.model.network import build_network
 
     require_accountant(settings)
+    require_backbone(settings)
     find_method(settings)
     dataset = dataset_of(settings)
     simulated_partition(settings)

@@ -49,7 +49,7 @@ def with_gains(
     notes = list(summary["notes"])
     if mean is not None:
         about["mean_gain"] = mean._asdict()
-        points = [f"{100 * end:+.1f}" for end in mean]
+        points = [f"{round(100 * end, 1) + 0.0:+.1f}" for end in mean]  # no minus before zero
         notes.append(
             f"what joining gives: {points[0]} points of accuracy, 95 % interval {points[1]} to {points[2]}, mean over "
             f"{counted(len(gains), 'client')}, against the same Gaussian processes on the network before round 1"

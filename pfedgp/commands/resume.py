@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from pfedgp.options import add_backbone, add_resources, read_resources
+from pfedgp.options import add_backbone, add_resources, read_resources, require_backbone
 from pfedgp.path_arguments import path_text
 from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
 from server.run.claim import is_claimed
@@ -54,6 +54,7 @@ def main(args: argparse.Namespace) -> int:
     from pfedgp.local.simulation import run_simulation
 
     resources = read_resources(args)
+    require_backbone(former.settings)
     try:
         summary = run_simulation(former.settings, path, resources, resume=True)
     except ArtefactError as error:

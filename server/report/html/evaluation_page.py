@@ -84,7 +84,7 @@ def _cell(text: str, value: float, small: str = "") -> Cell:
 
 
 def _points(value: float) -> str:
-    return f"{100 * value:+.1f}"
+    return f"{round(100 * value, 1) + 0.0:+.1f}"  # no minus before zero
 
 
 def _interval(found: Mapping[str, float], signed: bool = False) -> str:

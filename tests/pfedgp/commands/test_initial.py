@@ -76,3 +76,12 @@ def test_mistakes(here: Path, options: list[str], text: str, capsys: pytest.Capt
     assert main(["initial", *options, "--out", "start"]) == 2
     assert text in capsys.readouterr().err
     assert not (here / "start").exists()
+
+
+@pytest.mark.parametrize("name", ["frozen:lung", f"frozen:lung:12:{64 * '0'}"])
+def test_a_simulation_without_the_weights_does_not_begin(
+    here: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["simulate", "--network", name, "--out", "run"]) == 2
+    assert "start with --backbone lung=FILE" in capsys.readouterr().err
+    assert not (here / "run").exists()
