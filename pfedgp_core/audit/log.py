@@ -1,5 +1,6 @@
 """Adding lines to an audit log: by several processes, kept through kills, in files of bounded size."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -13,7 +14,6 @@ from pfedgp_core.audit.line import DAMAGED, FIRST, LONGEST, TORN, line_of, parse
 from pfedgp_core.checks import count, text
 from pfedgp_core.errors import ArtefactError, UnreadableFileError
 from pfedgp_core.files.json_file import read_object
-from pfedgp_core.files.lock import FileLock
 from pfedgp_core.files.private import private_folder
 from pfedgp_core.files.regular import MalformedError, decoding, open_regular
 from pfedgp_core.files.whole import explained
@@ -22,6 +22,7 @@ __all__ = ["CURRENT", "FOLDER", "HEAD", "AuditLog", "Entry", "head_of", "log_fil
 
 FOLDER, CURRENT, HEAD, LOCK = "audit", "audit.jsonl", "head.json", "lock"
 FILE_BYTES = 16_000_000  # after which a file is closed and another one begun
+HEAD_BYTES = 128  # of the file of the head, whatever the number
 PATIENCE = 10.0  # seconds for another process to be done
 Entry = tuple[str, Mapping[str, Any]]
 
@@ -106,31 +107,33 @@ class AuditLog:
         return 0, FIRST, b"\n".join(lines), ended
 
     def _note_head(self, number: int, digest: str) -> None:
-        partial = self.folder / f".{HEAD}.partial"
-        with partial.open("w", encoding="ascii") as file:
-            file.write(json.dumps({"n": number, "hash": digest}) + "\n")
-            if self.durable:
-                file.flush()
-                os.fsync(file.fileno())
-        os.replace(partial, self.folder / HEAD)
+        """Write the head in place, in one piece; after a power failure it may be that of a line before."""
+        content = json.dumps({"n": number, "hash": digest}).ljust(HEAD_BYTES - 1) + "\n"
+        handle = os.open(self.folder / HEAD, os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            os.pwrite(handle, content.encode(), 0)
+        finally:
+            os.close(handle)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
+        """Wait for other processes; a lock that its process id is written into costs milliseconds on a journal."""
         deadline = time.monotonic() + PATIENCE
-        while True:
-            try:
-                lock = FileLock(self.folder / LOCK, _Busy)
-                break
-            except _Busy as error:
-                if time.monotonic() > deadline:
-                    raise ArtefactError(f"The audit log {self.folder} is held by {error}: end that process.") from None
-                time.sleep(0.01)
-        with lock:
+        handle = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            while True:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        raise ArtefactError(
+                            f"Another process holds the audit log {self.folder} for over {PATIENCE:g} s: end it."
+                        ) from None
+                    time.sleep(0.005)
             yield
-
-
-class _Busy(ArtefactError):
-    pass
+        finally:
+            os.close(handle)
 
 
 def head_of(folder: Path) -> tuple[int, str]:

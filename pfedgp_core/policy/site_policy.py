@@ -37,7 +37,7 @@ class SitePolicy:
     methods, networks : tuple of str
         Names that a run may give; empty: all that the site knows.
     min_samples : int
-        Training samples below which the site says nothing and trains nothing.
+        Training samples below which nothing leaves the site, the greeting neither.
     max_update_norm : float or None
         Largest Euclidean norm of what leaves minus what arrived; None: any.
     max_updates : int or None
