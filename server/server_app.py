@@ -128,7 +128,8 @@ def _run(
 ) -> None:
     """Run it; an error that nobody foresaw leaves its traceback in the folder, where there is room for it."""
     try:
-        run_federation(_audited(grid, folder.path, engine), settings, folder, outputs.reporters(), engine, checkpoint)
+        audited = _audited(grid, folder.path, engine, settings)
+        run_federation(audited, settings, folder, outputs.reporters(), engine, checkpoint)
     except PFedGPError:
         raise
     except Exception:
@@ -137,9 +138,9 @@ def _run(
         raise
 
 
-def _audited(grid: Grid, path: Path, engine: Engine) -> Grid:
+def _audited(grid: Grid, path: Path, engine: Engine, settings: Settings | None = None) -> Grid:
     """A deployment's grid with an audit log in the run's folder; a simulation has one site, its caller."""
-    return AuditedGrid(grid, path) if engine.name == DEPLOYMENT.name else grid
+    return AuditedGrid(grid, path, settings) if engine.name == DEPLOYMENT.name else grid
 
 
 def _folder(outputs: Outputs, name: str) -> Path:

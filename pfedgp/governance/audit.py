@@ -89,7 +89,7 @@ def _one(about: dict[str, Any]) -> str:
     """A line in few words."""
     what = [f"{about['n']:>6}", about["time"], about["event"]]
     what += [
-        f"{key}={about[key]}" for key in ("kind", "round", "run", "by", "error", "name", "client") if about.get(key)
+        f"{key}={about[key]}" for key in ("kind", "round", "run", "settings", "by", "error", "client") if about.get(key)
     ]
     if isinstance(about.get("reply"), dict):
         what.append(f"{about['reply'].get('bytes')} bytes")

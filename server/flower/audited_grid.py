@@ -10,6 +10,9 @@ from flwr.serverapp import Grid
 from pfedgp_core.audit.contents import described
 from pfedgp_core.audit.log import FOLDER, AuditLog, Entry
 from pfedgp_core.checks import printable
+from pfedgp_core.config import Settings
+from pfedgp_core.policy.runs import run_hash
+from pfedgp_core.site.history import user_name
 from pfedgp_core.wire.names import CLIENT, CONFIG, ROUND
 from server.flower.wrapped_grid import WrappedGrid
 
@@ -26,11 +29,15 @@ class AuditedGrid(WrappedGrid):
     grid : Grid
     path : Path
         The run's folder.
+    settings : Settings, optional
+        Of the run that starts or goes on, whose hash the log then names as sites with a policy do.
     """
 
-    def __init__(self, grid: Grid, path: Path) -> None:
+    def __init__(self, grid: Grid, path: Path, settings: Settings | None = None) -> None:
         super().__init__(grid)
         self._log = AuditLog(path / FOLDER, durable=False)
+        if settings is not None:
+            self._log.add(("started", {"settings": run_hash(settings), "by": user_name()}))
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         """Send, and return the ids of what was accepted."""

@@ -35,6 +35,7 @@ def test_a_run_is_refused_and_then_approved(tmp_path: Path, capsys: pytest.Captu
     site = [json.loads(line) for _, line in read_lines(state / "audit")]
     server = [json.loads(line) for _, line in read_lines(made.runs / "first" / "audit")]
     assert verify(made.runs / "first" / "audit").faults == []
+    assert {line["settings"] for line in server if line["event"] == "started"} == set(asked)
     sent = {line["reply"]["sha256"] for line in site if line["event"] == "sent" and line["kind"] != "query.notice"}
     assert sent <= {line["reply"]["sha256"] for line in server if line["event"] == "received" and "reply" in line}
     assert {line["approved_by"] for line in site if line["event"] == "sent" and line["kind"] == "train"} == {"Ada"}

@@ -11,6 +11,7 @@ from pfedgp_core.audit.contents import described
 from pfedgp_core.audit.log import AuditLog
 from pfedgp_core.audit.verifying import read_lines, verify
 from pfedgp_core.errors import ArtefactError
+from pfedgp_core.policy.runs import run_hash
 from tests.federation_run import SMALL, federate, resume
 
 
@@ -29,7 +30,8 @@ def test_every_message_of_a_deployed_run_is_in_its_log(tmp_path: Path) -> None:
     federate(SMALL, tmp_path / "run", look, deployed=True)
     found = verify(tmp_path / "run/audit")
     assert (found.faults, found.torn) == ([], [])
-    lines = entries(tmp_path / "run")
+    started, *lines = entries(tmp_path / "run")
+    assert (started["event"], started["settings"]) == ("started", run_hash(SMALL))
     received = [line["reply"]["sha256"] for line in lines if line["event"] == "received"]  # type: ignore[index]
     assert sorted(received) == sorted(sent)
     assert len([line for line in lines if line["event"] == "asked"]) == len(received)
