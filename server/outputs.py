@@ -1,5 +1,6 @@
 """Destinations of a run's results: the keys of the run config that are no settings."""
 
+import re
 from collections.abc import Mapping, MutableMapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -12,6 +13,13 @@ if TYPE_CHECKING:
     from server.report.reporters import Reporter
 
 __all__ = ["Outputs", "take_path"]
+
+_KINDS = dict.fromkeys(("out", "tensorboard"), "the path of a folder") | {
+    "prometheus": "the path of a file",
+    "mlflow": "the path of a file or the address of a server",
+    "wandb": "the name of a project",
+}
+_PROJECT = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 
 @dataclass(frozen=True)
@@ -26,11 +34,17 @@ class Outputs:
         Folder for TensorBoard, which may hold many runs.
     prometheus : str
         File in Prometheus's text format, such as the node exporter's textfile collector reads.
+    mlflow : str
+        File of an MLflow data base, which may hold many runs, or the address of a tracking server.
+    wandb : str
+        Project of Weights & Biases.
     """
 
     out: str = ""
     tensorboard: str = ""
     prometheus: str = ""
+    mlflow: str = ""
+    wandb: str = ""
 
     @classmethod
     def take(cls, flat: MutableMapping[str, Any]) -> "Outputs":
@@ -44,9 +58,8 @@ class Outputs:
         given = {f.name: flat.pop(f.name) for f in fields(cls) if f.name in flat}
         for key, value in given.items():
             if not isinstance(value, str) or "\0" in value:
-                kind, shown = "file" if key == "prometheus" else "folder", cut(repr(value), 100)
                 what = "names no path" if isinstance(value, str) else "is not a text"
-                raise ConfigError(f"{key} = {shown} {what}; give the path of a {kind}.")
+                raise ConfigError(f"{key} = {cut(repr(value), 100)} {what}; give {_KINDS[key]}.")
         return cls(**given)
 
     def to_run_config(self) -> dict[str, str]:
@@ -80,21 +93,41 @@ class Outputs:
                 raise ConfigError(f"tensorboard = {self.tensorboard!r} is a file: give a folder.")
         if self.prometheus and _path(self.prometheus).is_dir():
             raise ConfigError(f"prometheus = {self.prometheus!r} is a folder: give the name of a file in it.")
+        if self.mlflow:
+            from server.report.mlflow_log import require_mlflow
+
+            require_mlflow()
+            if "://" not in self.mlflow and _path(self.mlflow).is_dir():
+                raise ConfigError(f"mlflow = {self.mlflow!r} is a folder: give the name of a file in it.")
+        if self.wandb:
+            from server.report.wandb_log import require_wandb
+
+            require_wandb()
+            if not _PROJECT.fullmatch(self.wandb):
+                raise ConfigError(
+                    f"wandb = {cut(self.wandb, 60)!r} is no name of a project: give letters, digits, dots, - and _."
+                )
 
     def reporters(self) -> "list[Reporter]":
         """Return who listens to the run. The console is last, so that the path of the run is its last line."""
         # Here and not above: the command line reads these choices before it needs any of this.
         from server.report.console import ConsoleReporter
         from server.report.html.writer import ReportWriter
+        from server.report.mlflow_log import MlflowLog
         from server.report.prometheus import PrometheusFile
         from server.report.reporters import Guarded
         from server.report.tensorboard import TensorBoardLog
+        from server.report.wandb_log import WandbLog
 
         listeners: list[Reporter] = [Guarded(ReportWriter(), "the HTML report")]
         if self.tensorboard:
             listeners.append(Guarded(TensorBoardLog(_path(self.tensorboard)), "TensorBoard"))
         if self.prometheus:
             listeners.append(Guarded(PrometheusFile(_path(self.prometheus)), "the Prometheus file"))
+        if self.mlflow:
+            listeners.append(Guarded(MlflowLog(self.mlflow), "MLflow"))
+        if self.wandb:
+            listeners.append(Guarded(WandbLog(self.wandb), "Weights & Biases"))
         return [*listeners, ConsoleReporter()]
 
 

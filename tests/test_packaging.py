@@ -51,10 +51,13 @@ def test_pyproject_holds_no_other_key() -> None:
         "out",
         "tensorboard",
         "prometheus",
+        "mlflow",
+        "wandb",
         "publish",
         "resume",
     }
-    assert CONFIG["out"] == CONFIG["tensorboard"] == CONFIG["prometheus"] == CONFIG["publish"] == CONFIG["resume"] == ""
+    outputs = ("out", "tensorboard", "prometheus", "mlflow", "wandb", "publish", "resume")
+    assert [CONFIG[key] for key in outputs] == [""] * len(outputs)
 
 
 def test_all_packages_are_installed() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pfedgp.operator.connection import add_connection
 from pfedgp.options import add_settings, collect_settings, pinned
+from pfedgp.output_options import add_outputs, given_outputs
 from pfedgp.path_arguments import path_text
 from pfedgp_core.config import Settings
 from pfedgp_core.config_text import parse_assignment
@@ -28,12 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="the run's own folder, on the server (default: STATE/runs/run-TIME)",
     )
-    parser.add_argument(
-        "--tensorboard", type=path_text, metavar="FOLDER", help="also write the run for TensorBoard, on the server"
-    )
-    parser.add_argument(
-        "--prometheus", type=path_text, metavar="FILE", help="also keep the run's state in a Prometheus text file there"
-    )
+    add_outputs(parser, ", on the server")
     parser.add_argument(
         "--publish", type=path_text, metavar="MODEL", help="train nothing: send this model, RUN/best, to all sites"
     )
@@ -51,8 +47,7 @@ def main(args: argparse.Namespace) -> int:
     from server.run.settings import read_settings_file
 
     flat = read_settings_file(args.config) if args.config else {}
-    given = {key: getattr(args, key) for key in ("out", "tensorboard", "prometheus") if getattr(args, key) is not None}
-    outputs = replace(Outputs.take(flat), **given)
+    outputs = replace(Outputs.take(flat), **given_outputs(args))
     flat.pop("publish", None)
     flat.pop("resume", None)
     target = find_target(args)

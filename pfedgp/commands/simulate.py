@@ -13,6 +13,7 @@ from pfedgp.options import (
     read_resources,
     run_folder,
 )
+from pfedgp.output_options import add_outputs, given_outputs
 from pfedgp.path_arguments import path_text
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, ConfigError, RunFailedError
@@ -29,12 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=path_text, metavar="FOLDER", help="the run's own folder (default: out/DATASET-VARIANT-TIME)"
     )
-    parser.add_argument(
-        "--tensorboard", type=path_text, metavar="FOLDER", help="also write the run for TensorBoard, in this folder"
-    )
-    parser.add_argument(
-        "--prometheus", type=path_text, metavar="FILE", help="also keep the run's state in a Prometheus text file"
-    )
+    add_outputs(parser)
     parser.add_argument(
         "--seeds",
         type=int,
@@ -49,8 +45,7 @@ def main(args: argparse.Namespace) -> int:
     """Run the simulation; 0 if it completed."""
     resources = read_resources(args)
     flat = read_settings_file(args.config) if args.config else {}
-    given = {key: getattr(args, key) for key in ("out", "tensorboard", "prometheus") if getattr(args, key) is not None}
-    outputs = replace(Outputs.take(flat), **given)
+    outputs = replace(Outputs.take(flat), **given_outputs(args))
     settings = collect_settings(flat, vars(args), args.assignments)
     folder = run_folder(outputs.out, settings)
     outputs.check()
@@ -75,10 +70,10 @@ def _seeds(args: argparse.Namespace, settings: Settings, folder: Path, resources
     check_seeds(args.seeds)
     if args.seed is not None:
         raise ConfigError(f"--seeds and --seed {args.seed} exclude each other: give one of them.")
-    if resources.gpus or resources.engine != "pool" or outputs.tensorboard or outputs.prometheus:
+    if resources.gpus or resources.engine != "pool" or outputs.to_origin():
         raise ConfigError(
-            "--seeds runs on CPU workers of this machine, without TensorBoard and Prometheus: leave out --gpus, "
-            "--engine, --cluster, --tensorboard and --prometheus, or start each --seed by itself."
+            "--seeds runs on CPU workers of this machine, and writes for no other tool: leave out --gpus, --engine, "
+            "--cluster, --tensorboard, --prometheus, --mlflow and --wandb, or start each --seed by itself."
         )
     _name_left_out(settings)
     simulate_seeds(settings, args.seeds, folder, resources.workers)

@@ -1,6 +1,6 @@
 """A run in TensorBoard: the optional extra ``tensorboard``."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +9,7 @@ import numpy as np
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError
 from server.report.reporters import Reporter, client_measures, pooled_measures
+from server.report.scalars import round_scalars
 from server.run.origin import Origin
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class TensorBoardLog(Reporter):
         """Add a point to every curve, on disk when this returns."""
         if self._writer is None:
             return
-        for tag, value in _scalars(record):
+        for tag, value in round_scalars(record):
             self._writer.add_scalar(tag, value, record["round"])
         self._writer.flush()
 
@@ -74,24 +75,3 @@ class TensorBoardLog(Reporter):
         if self._writer is not None:
             self._writer.add_text("failure", str(summary.get("reason", "")))
             self._writer.close()
-
-
-def _scalars(record: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """The numbers of a round, by TensorBoard's tag: ``validation/accuracy``, ``seconds/train``, ``counters/...``."""
-    for key, value in record.items():
-        if key in ("round", "best"):
-            continue
-        if isinstance(value, Mapping) and key in ("seconds", "counters", "standard_errors"):
-            for name, number in value.items():
-                yield f"{key}/{name}", float(number)
-        elif isinstance(value, Mapping):
-            yield f"replies/{key}", float(len(value))  # the failed clients, by name
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            yield _tag(key), float(value)
-
-
-def _tag(key: str) -> str:
-    if key == "ok":
-        return "replies/ok"
-    group, separator, name = key.partition("_")
-    return f"{group}/{name}" if separator else key
