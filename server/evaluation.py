@@ -4,7 +4,6 @@ The run-config key ``evaluate`` names the model, ``min-cell`` the samples below 
 The folder of the run gets ``evaluation.json`` and a page, ``evaluation.html``. Nothing stays at a site.
 """
 
-import json
 import logging
 import time
 from collections.abc import Mapping, MutableMapping
@@ -184,9 +183,7 @@ def _written(
     about = {"path": str(chosen.path), "sha256": model.sha256, "round": t, "method": settings.method}
     about |= {"network": settings.network, "variant": settings.variant}
     whole = {"format": "pfedgp-evaluation", "schema_version": 1, "model": about, **results, "run": dict(run_info)}
-    write_whole(
-        path / RESULT_FILE, json.dumps(json.loads(to_json(whole, RESULT_FILE)), indent=2, ensure_ascii=False) + "\n"
-    )
+    write_whole(path / RESULT_FILE, to_json(whole, RESULT_FILE, indent=2) + "\n")
     write_whole(path / PAGE_FILE, evaluation_page(whole))
     shown = results["mean"]
     if shown["gain"]:

@@ -8,7 +8,13 @@ import pytest
 from tests.test_imports import ROOT
 
 DECODERS = {"json.load", "json.loads", "tomllib.load", "tomllib.loads", "np.load", "Image.open", "safe_open"}
-DECODERS |= {"x509.load_pem_x509_certificate", "serialization.load_pem_private_key", "pickle.load", "torch.load"}
+DECODERS |= {
+    "x509.load_pem_x509_certificate",
+    "serialization.load_pem_private_key",
+    "pickle.load",
+    "torch.load",
+    "torch.jit.load",
+}
 DECODERS |= {"serialization.load_ssh_public_key", "serialization.load_ssh_private_key", "zipfile.ZipFile"}
 READERS = "pfedgp_core/files/"
 OWN = {  # what its own processes tell each other, what it has just written, and words of a command

@@ -6,17 +6,14 @@ it is as wide as the backbone, and nearly keeps them where it is narrower. So it
 """
 
 import hashlib
-import io
-import warnings
-from typing import Any
 
 import torch
-from safetensors.torch import load as from_safetensors
 from torch import Tensor, nn
 
 from pfedgp_core.backbones import WIDEST, Backbone, FrozenName, declared_backbones
 from pfedgp_core.errors import ConfigError, UnreadableFileError
 from pfedgp_core.files.regular import one_line, read_regular
+from pfedgp_core.files.torch_weights import scripted_network, state_of
 
 __all__ = ["FrozenNetwork", "frozen_network", "pinned_name"]
 
@@ -140,7 +137,7 @@ def _load(given: Backbone) -> tuple[nn.Module, str]:
     """The network of a file, and the file's SHA-256; both of the same bytes."""
     try:
         content = read_regular(given.path, LARGEST)
-        backbone = _scripted(content) if not given.architecture else _weighted(given, content)
+        backbone = scripted_network(content) if not given.architecture else _weighted(given, content)
     except ConfigError:
         raise
     except Exception as error:
@@ -151,13 +148,6 @@ def _load(given: Backbone) -> tuple[nn.Module, str]:
             "architecture with --backbone NAME=ARCHITECTURE@FILE."
         ) from error
     return backbone, hashlib.sha256(content).hexdigest()
-
-
-def _scripted(content: bytes) -> nn.Module:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # torch recommends torch.export to those who write files
-        loaded: nn.Module = torch.jit.load(io.BytesIO(content), map_location="cpu")
-    return loaded
 
 
 def _weighted(given: Backbone, content: bytes) -> nn.Module:
@@ -174,11 +164,7 @@ def _weighted(given: Backbone, content: bytes) -> nn.Module:
     if not heads:
         raise ConfigError(f"The architecture {given.architecture!r} has no last linear layer: give another.")
     network.set_submodule(heads[-1], nn.Identity())
-    tensors: dict[str, Any] = (
-        torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-        if given.path.suffix in (".pth", ".pt")
-        else from_safetensors(content)
-    )
+    tensors = state_of(content, given.path.suffix)
     network.load_state_dict({key: tensor for key, tensor in tensors.items() if not key.startswith(f"{heads[-1]}.")})
     return _ThreeChannels(network)
 
