@@ -34,12 +34,13 @@ __all__ = [
 _BOUNDS = {
     "deployed": "error of its classifier, at most",
     "on_the_way": "error of those before it, at most",
+    "vote": "error of a vote, at most",
     "wrong_probability": "probability of a wrong class, at most",
     "gibbs": "error of a drawn classifier, at most",
     "gibbs_vote": "error of their vote, at most",
 }
-_OF_BOUNDS = frozenset(_BOUNDS.values())
-_TEXT_COLUMNS = ("name", "classes", "method", "conditions")
+_SOMETIMES = frozenset({*_BOUNDS.values(), "counts"})  # columns of certificates that have them
+_TEXT_COLUMNS = ("name", "classes", "method", "counts", "conditions")
 _DESCRIBED = ("classes", "n_train", "n_test", "rounds_trained", "last_trained_round")
 _WHOLE = {"n_train", "n_test", "rounds_trained", "last_trained_round", "n", "seed"}
 _LONG = 24  # characters, from which on a cell gets more room before its text breaks
@@ -99,7 +100,7 @@ def certificate_table(certificates: Sequence[Mapping[str, Any]]) -> Table:
     """Guarantees of the clients, as ``pfedgp certify --json`` prints them; of other forms all fields are shown."""
     rows = [_bounds(certificate) if "deployed" in certificate else certificate for certificate in certificates]
     # Conditions are the longest, and come last.
-    told = dict.fromkeys(str(key) for row in rows for key in row if key not in _OF_BOUNDS or row[key] is not None)
+    told = dict.fromkeys(str(key) for row in rows for key in row if key not in _SOMETIMES or row[key] is not None)
     columns = sorted(told, key="conditions".__eq__)
     body = [[_certificate_cell(key, row.get(key)) for key in columns] for row in rows]
     return _table("Certificates", columns, body, sortable=True)
@@ -199,6 +200,7 @@ def _bounds(certificate: Mapping[str, Any]) -> dict[str, Any]:
     """Whose certificate it is, its bounds, rounded upwards, and under which conditions they hold."""
     row: dict[str, Any] = {"name": certificate.get("site")}
     row |= {key: certificate.get(key) for key in ("classes", "method", "n", "delta")}
+    row["counts"] = "groups" if certificate.get("counts") == "groups" else None
     for key, head in _BOUNDS.items():
         found = certificate.get(key)
         bound = found.get("bound") if isinstance(found, Mapping) else None

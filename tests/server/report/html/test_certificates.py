@@ -39,6 +39,12 @@ def test_certificates_of_certify_are_collected(run: Path, tmp_path: Path, capsys
     words = Page((copy / "report.html").read_text()).words
     assert {"Certificates", "4; 6", "52.21 %", "a < b; c"} <= set(words)
     assert words.count("pac-bayes") == 1
+    assert "groups" not in words
+    grouped = certificate | {"counts": "groups", "vote": {"empirical": None, "bound": 0.41}}
+    file.write_text(json.dumps(grouped))
+    assert main(["report", str(copy), "--certificate", str(file)]) == 0
+    assert {"groups", "41.00 %"} <= set(Page((copy / "report.html").read_text()).words)
+    (copy / "certificates.json").write_text(json.dumps([certificate]))
 
     other.write_text(json.dumps(certificate | {"model_sha256": "ab"}))
     for wrong, text in ((other, "about the model ab"), (tmp_path, "it is a folder"), (copy / "config.toml", "is no")):
