@@ -14,19 +14,21 @@ from pfedgp_core.errors import ConfigError
 PLACES = {"FILE", "FOLDER", "DIR", "PATH", "SITE", "MODEL"}
 CODE = ("allow_method", "allow_network")  # module:function
 OWN_SENTENCE = {("check-data", "path"), ("client", "data")}  # each has a test where the verb's others are
-SETTING = {(verb, "data_root") for verb in ("simulate", "run", "initial", "partition")}  # whose default is empty
+SETTING = "data_root"  # of a simulation, whose default is empty
 
 
 def arguments(verb: str) -> dict[str, argparse.Action]:
     """Those of a verb that name a file or folder, by their names."""
     parser = Parser(prog=f"pfedgp {verb}")
     importlib.import_module(VERBS[verb].module).add_arguments(parser)
+    takes_settings = any(action.dest == "assignments" for action in parser._actions)
     return {
         action.dest: action
         for action in parser._actions
         if (action.type in (Path, path_text) or action.metavar in PLACES)
         and action.dest not in CODE
-        and (verb, action.dest) not in OWN_SENTENCE | SETTING
+        and (verb, action.dest) not in OWN_SENTENCE
+        and not (takes_settings and action.dest == SETTING)
     }
 
 
