@@ -72,6 +72,8 @@ class Mixed:
 
 
 def _text(cell: Any) -> str:
+    if isinstance(cell, bytes):
+        return cell.decode()
     return cell.isoformat(" ") if isinstance(cell, datetime.datetime) else str(cell)
 
 
