@@ -18,7 +18,7 @@ from pfedgp_core.files.private import private_folder
 from pfedgp_core.files.regular import MalformedError, decoding, open_regular
 from pfedgp_core.files.whole import explained
 
-__all__ = ["CURRENT", "FOLDER", "HEAD", "AuditLog", "Entry", "head_of", "log_files"]
+__all__ = ["CURRENT", "FOLDER", "HEAD", "AuditLog", "Entry", "has_head", "head_of", "log_files"]
 
 FOLDER, CURRENT, HEAD, LOCK = "audit", "audit.jsonl", "head.json", "lock"
 FILE_BYTES = 16_000_000  # after which a file is closed and another one begun
@@ -57,11 +57,14 @@ class AuditLog:
         private_folder(self.folder, (CURRENT, HEAD, LOCK))
         with self._locked(), explained(self.folder):
             path = self.folder / CURRENT
+            if not log_files(self.folder) and not (self.folder / HEAD).exists():
+                self._note_head(0, FIRST)  # so that lines without it are no trace of a kill
             number, previous, cut, ended = self._known(path) or self._last(path)
             noted = head_of(self.folder)[0]
-            if cut or noted > number:
+            gone = noted > number or (number > 0 and not has_head(self.folder))
+            if cut or gone:
                 about = {"bytes": len(cut), "sha256": hashlib.sha256(cut).hexdigest(), "noted": noted}
-                entries = ((DAMAGED if noted > number else TORN, about), *entries)
+                entries = ((DAMAGED if gone else TORN, about), *entries)
             lines: list[bytes] = [] if ended else [b"\n"]
             for event, fields in entries:
                 number += 1
@@ -138,11 +141,20 @@ class AuditLog:
 
 def head_of(folder: Path) -> tuple[int, str]:
     """Number and hash of the last line as they are noted beside the log; 0 and `FIRST` where nothing readable is."""
+    return _read_head(folder) or (0, FIRST)
+
+
+def has_head(folder: Path) -> bool:
+    """Whether something readable is noted beside the log, as it is since before its first line."""
+    return _read_head(folder) is not None
+
+
+def _read_head(folder: Path) -> tuple[int, str] | None:
     try:
         about = read_object(folder / HEAD)
         return count(about["n"]), text(about["hash"])
     except (UnreadableFileError, KeyError, TypeError, ValueError):
-        return 0, FIRST
+        return None
 
 
 def log_files(folder: Path) -> list[Path]:

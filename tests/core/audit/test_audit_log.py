@@ -40,6 +40,28 @@ def test_a_log_as_it_was_written_is_whole(tmp_path: Path) -> None:
     assert (tmp_path / "audit").stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.parametrize("noted", [None, "", '{"n": "x"}'])
+def test_lines_that_are_missing_with_the_head_that_noted_them_are_found(tmp_path: Path, noted: str | None) -> None:
+    whole = lines(written(tmp_path))
+    (tmp_path / CURRENT).write_bytes(b"".join(whole[:3]))
+    if noted is None:
+        (tmp_path / HEAD).unlink()
+    else:
+        (tmp_path / HEAD).write_text(noted)
+    assert any(HEAD in fault for fault in verify(tmp_path).faults)
+    AuditLog(tmp_path).add(("sent", {}))  # which notes a head again
+    assert any("were gone" in fault for fault in verify(tmp_path).faults)
+
+
+def test_a_kill_before_the_first_head_is_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    note = AuditLog._note_head
+    monkeypatch.setattr(AuditLog, "_note_head", lambda log, number, digest: number or note(log, number, digest))
+    log = AuditLog(tmp_path)
+    log.add(("sent", {}), ("sent", {}))
+    assert json.loads((tmp_path / HEAD).read_text())["n"] == 0
+    assert (verify(tmp_path).faults, verify(tmp_path).lines) == ([], 2)
+
+
 @pytest.mark.parametrize("line", range(6))
 def test_a_deleted_line_is_found(tmp_path: Path, line: int) -> None:
     whole = lines(written(tmp_path))
