@@ -21,6 +21,9 @@ GROUPS = {  # in words
     "training": "the loss, numbers of steps, and counters of numerical events",
     "seconds": "how long its parts took",
 }
+NETWORK = "the shared network"
+# A head's biases tell a site's classes in proportion to their numbers (docs/privacy.md).
+WITH_HEAD = "the shared network and the shared softmax head, whose biases move with the numbers of the site's classes,"
 STAYS = "samples, labels, file names, features, predictions and the site's own classifier"
 
 
@@ -57,6 +60,7 @@ def summary(policy: SitePolicy, settings: Settings, ledger: Ledger) -> dict[str,
         "changed": {key: value for key, value in settings.to_run_config().items() if value != default.get(key)},
         "updates_sent": done,
         "updates_at_most": most,
+        "update": WITH_HEAD if settings.gp.prior_mean == "head" else NETWORK,
         "noise": noised.dp_noise,
         "clip": noised.dp_clip if noised.dp_noise else None,
         "max_update_norm": policy.max_update_norm,
@@ -86,7 +90,7 @@ def described(about: dict[str, Any]) -> str:
         "What would leave this site:",
         f"  {about['greeting']}",
         (
-            f"  at most {about['updates_at_most']} times ({about['updates_sent']} up to now): the shared network after "
+            f"  at most {about['updates_at_most']} times ({about['updates_sent']} up to now): {about['update']} after "
             f"training on the site's samples, {noise}{bound}"
         ),
         *(f"  with each evaluation or update: {words}" for words in about["metrics"].values()),

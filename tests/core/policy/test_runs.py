@@ -118,3 +118,9 @@ def test_the_summary_says_what_would_be_sent(state: Path) -> None:
     assert "no count of fewer than 5 samples" in text
     none = described(summary(SitePolicy(), Settings(), Ledger.read(state)))
     assert "Privacy of the updates: epsilon none is promised." in none
+
+
+def test_the_summary_says_that_a_shared_head_leaves(state: Path) -> None:
+    settings = Settings.from_run_config({"gp.prior-mean": "head", "objective": "softmax"})
+    for given, named in ((settings, True), (Settings(), False)):
+        assert ("softmax head" in described(summary(SitePolicy(), given, Ledger.read(state)))) == named
