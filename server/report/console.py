@@ -61,7 +61,7 @@ class ConsoleReporter(Reporter):
             "rounds": f"{s.rounds}, validation every {s.evaluate_every}{_sample(s)}, {s.aggregation} average",
             "method": ", ".join([s.method, *_own_settings(s)]),
             **(gaussian if is_gaussian(s.method) else {"model": network}),
-            "update": f"{_work(s)}, learning rate {s.learning_rate:g}, momentum {s.momentum:g}",
+            "update": f"{_work(s)}, learning rate {s.learning_rate:g}, {_momentum(s)}",
             "seed": f"{s.seed}",
             "folder": f"{path}",
         }
@@ -280,6 +280,12 @@ def _own_settings(settings: Settings) -> list[str]:
         for key, value in settings.own.to_run_config().items()
         if key.startswith(group)
     ]
+
+
+def _momentum(settings: Settings) -> str:
+    """A shared head is trained without, whatever the setting says (`head_update`)."""
+    of_head = is_gaussian(settings.method) and settings.objective == "softmax"
+    return "no momentum" if of_head else f"momentum {settings.momentum:g}"
 
 
 def _work(settings: Settings) -> str:

@@ -82,6 +82,12 @@ def test_start_names_the_method_and_its_gp(out: io.StringIO) -> None:
     assert "|-- method   pfedgp\n|-- model    full GP, predictive objective" in out.getvalue()
 
 
+def test_start_says_that_a_shared_head_is_trained_without_momentum(out: io.StringIO) -> None:
+    settings = Settings.from_run_config({"gp.prior-mean": "head", "objective": "softmax"})
+    ConsoleReporter(out).start(settings, 20, Path("runs/x"), DIGITS)
+    assert "learning rate 0.05, no momentum\n" in out.getvalue()
+
+
 def test_start_tells_no_gp_of_a_method_without_one(out: io.StringIO) -> None:
     ConsoleReporter(out).start(Settings(method="fedavg"), 20, Path("/runs/a"), DIGITS)
     assert "|-- method   fedavg\n|-- model    network auto, 84 features\n|-- update" in out.getvalue()
