@@ -18,7 +18,7 @@ from pfedgp_core.method_settings import MethodSettings, method_fields
 from pfedgp_core.registry import METHODS, NETWORKS, TASKS, VARIANTS, is_import_path
 from pfedgp_core.setting import Value, check, default_of, kebab, setting
 from pfedgp_core.simulation_settings import NOVEL_ALPHA_FROM, SimulationSettings
-from pfedgp_core.variant_rules import check_class_weights, check_variant
+from pfedgp_core.variant_rules import check_class_weights, check_noise, check_variant
 from pfedgp_core.words import cut
 
 __all__ = ["GPSettings", "Settings", "flat_fields"]
@@ -192,6 +192,7 @@ class Settings(SimulationSettings):
             )
         check_variant(self.variant, self.task, self.objective, self.classes, self.personal_data, self.gp.prior_mean)
         check_class_weights(self.class_weights, self.variant, self.task, self.objective)
+        check_noise(self.dp_noise, self.gp.prior_mean)
         if self.aggregation in ("trimmed-mean", "nearest") and 0 < self.trim_share * self.clients_per_round < 1 - 1e-9:
             raise ConfigError(
                 f"trim-share = {self.trim_share:g} of clients-per-round = {self.clients_per_round} leaves nobody out: "

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.registry import TASKS, VARIANTS, VariantEntry, choices
 
-__all__ = ["check_class_weights", "check_variant"]
+__all__ = ["check_class_weights", "check_noise", "check_variant"]
 
 
 def check_variant(
@@ -66,6 +66,15 @@ def check_class_weights(weights: str, name: str, task: str, objective: str) -> N
         raise ConfigError(
             f"class-weights = {weights!r} weighs held-out points, which objective = {objective!r} has not: set "
             "objective = 'predictive'."
+        )
+
+
+def check_noise(dp_noise: float, prior_mean: str) -> None:
+    """Raise ConfigError where noise would reach a shared head."""
+    if dp_noise > 0 and prior_mean == "head":
+        raise ConfigError(
+            "gp.prior-mean = 'head' does not go with dp-noise: a head made of noise has odds that no sample "
+            "outweighs; set gp.prior-mean = 'zero', or dp-noise = 0."
         )
 
 

@@ -7,10 +7,11 @@ covariance c_i and f_i the variance s_i. Changing omega_i alone by delta changes
 .. math::
     v_c \approx v \exp\Big(-\frac1v \sum_i \frac{c_i^2 \, \delta_{ci}}{1 + s_i \delta_{ci}}\Big),
 
-which is right to first order in all of them, keeps the convexity of each, and is never negative. At new
-points a node probability is off by 5e-4 at most in the tables of docs/solver.md; at the mean omega alone, which leaves
-out that the chains differ, it was ten times that. At a training point itself one large change decides, of which exp of
-the sum is a poor product: there it is off by up to 3e-2. In the M x M form of a FITC node the weights g take the place of omega, and a_i'u that of f_i.
+which is right to first order in all of them, keeps the convexity of each, and is never negative. At new points a node
+probability is off by 5e-4 at most in the tables of docs/solver.md; at the mean omega alone, which leaves out that the
+chains differ, it was ten times that. At a training point itself one large change decides, of which exp of the sum is a
+poor product: there it is off by up to 3e-2. In the M x M form of a FITC node the weights g take the place of omega, and
+a_i'u that of f_i.
 """
 
 from typing import NamedTuple

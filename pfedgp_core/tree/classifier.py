@@ -18,7 +18,7 @@ from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.registry import VARIANTS
 from pfedgp_core.tree.client_tree import ClientTree, tree_classes
-from pfedgp_core.tree.fitted import FittedTree
+from pfedgp_core.tree.fitted import FittedTree, require_finite
 from pfedgp_core.tree.splits import Tree
 from pfedgp_core.tree.variants.make import make_variant
 from pfedgp_core.tree.variants.prior_mean import LogitsOf
@@ -127,6 +127,7 @@ class PersonalClassifier(FittedTree):
             self.classes_ = np.asarray(client.classes) if self._labels_are_ids else names
             self.tree_, self._client = client.tree, client
             self._points = points = client.points(features, self.inducing, self.logits_of)
+            require_finite(points.logits)
             variant = make_variant(self.settings, self.kernel).for_tree(client.tree, points, self.counters_)
             known = [variant.conditioned(node, points, self.counters_) for node in client.tree.nodes]
             streams = [self.stream.child(node.index) for node in client.tree.nodes]
@@ -174,6 +175,7 @@ class PersonalClassifier(FittedTree):
         with torch.no_grad():
             self._client = client = ClientTree(own, torch.from_numpy(positions.astype(np.int64)), tree)
             self._points = points = client.points(features, self.inducing, self.logits_of)
+            require_finite(points.logits)
             variant = make_variant(self.settings, self.kernel).for_tree(tree, points, self.counters_)
             self.nodes_, self._caches = [], []
             for node, omega, known_weights in zip(tree.nodes, omegas, weights, strict=True):

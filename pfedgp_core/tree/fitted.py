@@ -23,7 +23,7 @@ from pfedgp_core.tree.variants.prior_mean import LogitsOf, node_log_odds
 if TYPE_CHECKING:
     from pfedgp_core.tree.variants.base import ClientPoints, NodeGP
 
-__all__ = ["ROWS", "FittedTree"]
+__all__ = ["ROWS", "FittedTree", "require_finite"]
 
 ROWS = 2048  # test points at a time, so that memory does not grow with their number
 
@@ -103,8 +103,18 @@ class FittedTree:
         return logs.cpu().numpy()
 
     def head_logits(self, features: Tensor) -> Tensor | None:
-        """What the shared head says of raw features [T, d]: logits [T, k] of ``classes_``; None without one."""
-        return None if self.logits_of is None else self._client.own_logits(self.logits_of(features))
+        """What the shared head says of raw features [T, d]: logits [T, k] of ``classes_``; None without one.
+
+        Raises
+        ------
+        NonFiniteError
+            They hold NaN or infinity.
+        """
+        if self.logits_of is None:
+            return None
+        logits = self._client.own_logits(self.logits_of(features))
+        require_finite(logits)
+        return logits
 
     def predict_proba(self, features: ArrayLike | Tensor) -> np.ndarray:
         """Class probabilities of the posterior, float64 [T, k]; every row sums to 1."""
@@ -158,6 +168,12 @@ class FittedTree:
         if not torch.isfinite(tensor).all():
             raise NonFiniteError("The features hold NaN or infinity: clean the inputs of the kernel network.")
         return tensor.detach()
+
+
+def require_finite(logits: Tensor | None) -> None:
+    """Raise NonFiniteError where logits of a shared head hold NaN or infinity."""
+    if logits is not None and not torch.isfinite(logits).all():
+        raise NonFiniteError("The shared head gives NaN or infinity: take another model.")
 
 
 def _normalised(log_probabilities: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from pfedgp_core.config import Settings
+from pfedgp_core.errors import NonFiniteError
 from pfedgp_core.model.shared_head import SharedHead
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.tree.classifier import PersonalClassifier
@@ -74,6 +75,18 @@ def test_for_two_classes_a_head_of_zeros_changes_no_bit() -> None:
     )
     assert all(torch.equal(a, b) for a, b in zip(with_head.omegas_, without.omegas_, strict=True))
     np.testing.assert_array_equal(with_head.predict_proba(features(4, 4)), without.predict_proba(features(4, 4)))
+
+
+def test_a_head_that_gives_infinity_is_an_error_in_fits_and_answers() -> None:
+    broken = head()
+    with torch.no_grad():
+        broken.weight.fill_(3e38)
+    with pytest.raises(NonFiniteError, match="shared head gives NaN or infinity"):
+        PersonalClassifier(SETTINGS, Stream(0), logits_of=broken).fit(features(8, 3), labels(8))
+    classifier = PersonalClassifier(SETTINGS, Stream(0), logits_of=head()).fit(features(8, 3), labels(8))
+    classifier.logits_of = broken
+    with pytest.raises(NonFiniteError, match="shared head gives NaN or infinity"):
+        classifier.predict_proba(features(8, 4))
 
 
 @pytest.mark.parametrize("seed", [0, 1])
