@@ -84,10 +84,11 @@ def main(args: argparse.Namespace) -> int:
     save_model(out, vector, _meta(settings, inputs))
     found = {"format": "pfedgp-initial", "schema_version": 1, "model": str(out), "network": settings.network}
     found |= {"values": vector.size, "input_shape": list(inputs.shape), "class_names": list(inputs.class_names)}
+    backbones = "".join(f" --backbone {shlex.quote(given)}" for given in args.backbone or ())
     text = (
         f"{out}: the model before round 1, {vector.size:,} values, network {settings.network}, inputs of shape "
         f"{shape_text(inputs.shape)}, {len(inputs.class_names)} classes\n"
-        f"Onboard a site with: pfedgp onboard --model {shlex.quote(str(out))} --data PATH --out SITE"
+        f"Onboard a site with: pfedgp onboard --model {shlex.quote(str(out))}{backbones} --data PATH --out SITE"
     )
     print(json.dumps(found, indent=2, ensure_ascii=False) if args.json else text)
     return 0

@@ -63,6 +63,8 @@ def _approve(args: argparse.Namespace, policy: SitePolicy, runs: Runs, key: str,
         runs.approve(key, by)
         approved = True
     done = f"Run {key[:SHOWN]} is {'approved' if approved else 'not approved'}."
+    if not approved and not sys.stdin.isatty():
+        done += " Nobody could be asked at a terminal: give --yes to approve it."
     show(about | {"approved": approved}, done, args.json)
     return 0 if approved or args.json else 1
 

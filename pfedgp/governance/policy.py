@@ -102,7 +102,7 @@ def _text(result: dict[str, Any]) -> str:
     lines.append(f"Approved runs: {approved}.")
     if result["asked"]:
         lines.append(f"Refused for want of approval: {', '.join(key[:SHOWN] for key in result['asked'])}.")
-    lines.append(f"Left up to now: {counted(result['updates_sent'], 'update')}.")
+    lines.append(f"Left since the site has a policy: {counted(result['updates_sent'], 'update')}.")
     if result["epsilon_spent"]:
         lines.append(f"Epsilon spent: {result['epsilon_spent']:.3g}.")
     if refusal := result["last_refusal"]:

@@ -65,8 +65,12 @@ def _reasons(predicted: "Predicted") -> list[list[str]]:
     found = predicted.explanations
     if found is None:
         return [[]] * len(predicted.ids)
-    parts = zip(found.ids, found.weights.tolist(), found.without.tolist(), strict=True)
+    heads = [[]] * len(found.ids) if found.head is None else [[f"(shared head):{share:.3g}"] for share in found.head]
+    parts = zip(heads, found.ids, found.weights.tolist(), found.without.tolist(), strict=True)
     return [
-        [join_names(f"{one}:{weight:.3g}" for one, weight in zip(ids, weights, strict=True)), f"{without:.6g}"]
-        for ids, weights, without in parts
+        [
+            join_names([*head, *(f"{one}:{weight:.3g}" for one, weight in zip(ids, weights, strict=True))]),
+            f"{without:.6g}",
+        ]
+        for head, ids, weights, without in parts
     ]

@@ -47,12 +47,15 @@ class Explanations:
         What each adds to the answer's latent values; negative where it speaks against the answer.
     without : numpy.ndarray, float64 [T]
         Probability of the same answer without these n samples.
+    head : numpy.ndarray, float64 [T], or None
+        What the federation's shared head adds to the answer's latent values, where the model has one.
     """
 
     rows: np.ndarray
     ids: tuple[tuple[str, ...], ...]
     weights: np.ndarray
     without: np.ndarray
+    head: np.ndarray | None = None
 
 
 class Explainer:
@@ -111,7 +114,9 @@ class Explainer:
                     towards.index_add_(0, known.own.rows, terms[known.own.places] * torch.from_numpy(side))
             order = towards.argsort(dim=0, descending=True, stable=True)[: self.count]
             rows, weights = order.T, towards.gather(0, order).T
-            logs = self._log_probabilities_without(new, rows, self.site.classifier.head_logits(features))
+            logits = self.site.classifier.head_logits(features)
+            logs = self._log_probabilities_without(new, rows, logits)
+            head = None if logits is None else self._of_head(logits, predicted)
         probabilities = np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True))
         probabilities = temperature_scale(probabilities, self.temperature)
         if self.prior is not None:
@@ -119,7 +124,16 @@ class Explainer:
             probabilities /= probabilities.sum(axis=1, keepdims=True)
         origins = self.site.samples.origins
         ids = tuple(tuple(origins[i].id for i in row) for row in rows.tolist())
-        return Explanations(rows.numpy(), ids, weights.numpy(), probabilities[np.arange(len(rows)), predicted])
+        without = probabilities[np.arange(len(rows)), predicted]
+        return Explanations(rows.numpy(), ids, weights.numpy(), without, head)
+
+    def _of_head(self, logits: Tensor, predicted: np.ndarray) -> np.ndarray:
+        """The prior means [T] on the paths to the answers."""
+        total = np.zeros(len(predicted))
+        for node in self.site.classifier.tree_.nodes:
+            side = np.isin(predicted, node.left).astype(int) - np.isin(predicted, node.right)
+            total += side * node_log_odds(logits, node).double().numpy()
+        return total
 
     def _log_probabilities_without(self, new: Tensor, rows: Tensor, logits: Tensor | None) -> np.ndarray:
         """log P(class) of each point [T, d] without its own rows [T, n], float64 [T, k]; logits [T, k] of the head."""

@@ -65,6 +65,8 @@ def test_all_samples_without_themselves_are_what_explanations_say() -> None:
     grid = torch.from_numpy(np.random.default_rng(0).normal(size=20_000))
     left = torch.sigmoid(odds + spread * grid).mean(1).numpy()
     np.testing.assert_allclose(found.without, np.where(predicted == 0, left, 1 - left), atol=0.02)
+    assert found.head is not None
+    np.testing.assert_allclose(found.head, np.where(predicted == 0, 1, -1) * odds[:, 0].numpy(), atol=1e-6)
 
 
 def test_the_portable_tree_is_the_same_classifier() -> None:
