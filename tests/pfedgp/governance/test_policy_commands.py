@@ -65,7 +65,7 @@ def test_without_a_terminal_nobody_approves(state: Path, capsys: pytest.CaptureF
     assert main(["approve", KEY[:10], "--state", str(state)]) == 1
     printed = capsys.readouterr().out
     assert "What would leave this site:" in printed
-    assert printed.endswith("is not approved.\n")
+    assert printed.endswith("is not approved. Nobody could be asked at a terminal: give --yes to approve it.\n")
     assert Runs.read(state).approved == {}
 
 
