@@ -109,7 +109,7 @@ class IterativeNode:
     ) -> tuple[Tensor, Tensor]:
         """As `dense.predictive`: mean and variance of f* given omega, each [C, T].
 
-        With a gradient there is one variance for all chains.
+        With a gradient, and of several nodes at once, there is one variance for all chains.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class IterativeNode:
         """
         mu = _Mean.apply(K, K_star, omega, kappa, self)
         trained = torch.is_grad_enabled() and any(each.requires_grad for each in (K, K_star, k_star_star))
-        if not trained:
+        if not trained and K.ndim == 2:
             return mu, ChainVariances.of(K, omega).at(K_star, k_star_star)
         _, v = dense.predictive(K, K_star, k_star_star, omega.mean(-2, keepdim=True), dense.any_row(kappa, omega))
         return mu, v.expand_as(mu)
