@@ -51,7 +51,7 @@ class Full(Variant):
                 problems.append(None)
                 continue
             (inputs, known, mean), (targets, asked, target_mean) = next(halves), next(halves)
-            gp = self.node_gp(node, points, inputs, known, counters, targets, mean)
+            gp = self.node_gp(node, points, inputs, known, counters, targets, **_about(mean))
             ratio = self._ratio(node, part[0].left, len(part[0].rows) - part[0].left)
             weights = self._weights(points, part[1])
             problems.append(NodeProblem(NodeGP(gp, ratio), targets, asked, weights, target_mean))
@@ -67,7 +67,8 @@ class Full(Variant):
         mean = None
         if points.logits is not None:
             mean = node_log_odds(points.logits.index_select(0, torch.cat(rows)), node)
-        gp = self.node_gp(node, points, inputs, side_labels(len(left), len(right), inputs), counters, mean=mean)
+        labels = side_labels(len(left), len(right), inputs)
+        gp = self.node_gp(node, points, inputs, labels, counters, **_about(mean))
         own, n_left, n_right = OwnPoints.of(rows, len(left), len(inputs)), len(left), len(right)
         if self._balanced:
             without = self._ratio(node, n_left - 1, n_right), self._ratio(node, n_left, n_right - 1)
@@ -115,7 +116,7 @@ class Full(Variant):
         mean : Tensor [n], optional
             Prior means at `inputs`.
         """
-        return self.full_gp(inputs, labels, counters, mean)
+        return self.full_gp(inputs, labels, counters, **_about(mean))
 
 
 def _with_stand_ins(points: ClientPoints, side: tuple[int, ...], rows: Tensor) -> Tensor:
@@ -125,6 +126,11 @@ def _with_stand_ins(points: ClientPoints, side: tuple[int, ...], rows: Tensor) -
     if not missing or points.inducing is None:
         return own
     return torch.cat([own, points.inducing_of(missing).flatten(0, 1)])
+
+
+def _about(mean: Tensor | None) -> dict[str, Tensor]:
+    """The argument ``mean`` where there is one: variants of users that know of none go on to work."""
+    return {} if mean is None else {"mean": mean}
 
 
 def _means(

@@ -81,9 +81,7 @@ def test_nodes_that_keep_only_some_of_their_points_leave_none_out(monkeypatch: p
     """Their places among the points of the Gaussian process are unknown, and a wrong one is worse than none."""
     real = Full.full_gp
 
-    def on_fewer(
-        self: Full, inputs: torch.Tensor, labels: torch.Tensor, counters: Counter[str], mean: torch.Tensor | None
-    ) -> FullGP:
+    def on_fewer(self: Full, inputs: torch.Tensor, labels: torch.Tensor, counters: Counter[str]) -> FullGP:
         return real(self, inputs[1:], labels[1:], counters)
 
     monkeypatch.setattr(Full, "full_gp", on_fewer)
