@@ -1,6 +1,9 @@
 """The size of a network before it is built: torch's meta device has shapes and no memory."""
 
-from collections.abc import Callable
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -12,6 +15,8 @@ from pfedgp_core.model.network import auto_network
 from pfedgp_core.registry import NETWORKS
 
 __all__ = ["NetworkSize", "network_size"]
+
+CACHE = "TORCHINDUCTOR_CACHE_DIR"  # of torch's compiler
 
 
 class NetworkSize(NamedTuple):
@@ -44,7 +49,7 @@ def network_size(name: str, input_shape: tuple[int, ...], feature_dim: int) -> N
         if name not in NETWORKS:
             return None
         build: Callable[[tuple[int, ...], int], nn.Module] = NETWORKS[name].load()
-        with torch.random.fork_rng(devices=[]), torch.device("meta"), torch.no_grad():
+        with _no_cache_folder(), torch.random.fork_rng(devices=[]), torch.device("meta"), torch.no_grad():
             network = build(input_shape, feature_dim)
             activations = 0
 
@@ -60,3 +65,19 @@ def network_size(name: str, input_shape: tuple[int, ...], feature_dim: int) -> N
         return None
     values = sum(tensor.numel() for tensor in (*network.parameters(), *network.buffers()))
     return NetworkSize(values, activations, int(features.shape[1]))
+
+
+@contextmanager
+def _no_cache_folder() -> Iterator[None]:
+    """Keep torch from a folder beside other temporary files: its compiler makes one when it is first loaded.
+
+    Operations without memory load the compiler, and nothing is compiled.
+    """
+    if CACHE in os.environ:
+        yield
+        return
+    os.environ[CACHE] = tempfile.gettempdir()
+    try:
+        yield
+    finally:
+        del os.environ[CACHE]
