@@ -8,7 +8,7 @@ them as independent: it is too wide where the same samples are easy for both, an
 import math
 from collections.abc import Sequence
 
-from pfedgp_core.metrics.intervals import Estimate
+from pfedgp_core.metrics.intervals import Estimate, mean_estimate
 
 __all__ = ["difference_estimate", "mean_difference"]
 
@@ -23,10 +23,4 @@ def difference_estimate(after: Estimate, before: Estimate) -> Estimate:
 
 def mean_difference(differences: Sequence[Estimate]) -> Estimate | None:
     """The mean of the differences of several sites, which are independent of each other; None of none."""
-    if not differences:
-        return None
-    k = len(differences)
-    value = math.fsum(d.value for d in differences) / k
-    below = math.sqrt(math.fsum((d.value - d.low) ** 2 for d in differences)) / k
-    above = math.sqrt(math.fsum((d.high - d.value) ** 2 for d in differences)) / k
-    return Estimate(value, max(-1.0, value - below), min(1.0, value + above))
+    return mean_estimate(differences, least=-1.0)

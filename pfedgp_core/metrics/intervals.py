@@ -50,15 +50,22 @@ def f1_estimate(tp: float, fp: float, fn: float) -> Estimate | None:
     return None if jaccard is None else Estimate(*(2 * j / (1 + j) for j in jaccard))
 
 
-def mean_estimate(shares: Sequence[Estimate]) -> Estimate | None:
-    """The mean of independent shares, by the recovery of their variances (Zou and Donner); None of nothing."""
+def mean_estimate(shares: Sequence[Estimate], least: float = 0.0) -> Estimate | None:
+    """The mean of independent shares, by the recovery of their variances (Zou and Donner); None of nothing.
+
+    Parameters
+    ----------
+    shares : sequence of Estimate
+        Or other values from `least` to 1.
+    least : float
+    """
     if not shares:
         return None
     k = len(shares)
     value = math.fsum(s.value for s in shares) / k
     below = math.sqrt(math.fsum((s.value - s.low) ** 2 for s in shares)) / k
     above = math.sqrt(math.fsum((s.high - s.value) ** 2 for s in shares)) / k
-    return Estimate(value, max(0.0, value - below), min(1.0, value + above))
+    return Estimate(value, max(least, value - below), min(1.0, value + above))
 
 
 def auroc_estimate(value: float, positives: float, negatives: float) -> Estimate | None:
