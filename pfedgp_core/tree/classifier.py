@@ -24,7 +24,7 @@ from pfedgp_core.tree.variants.make import make_variant
 from pfedgp_core.tree.variants.prior_mean import LogitsOf
 
 if TYPE_CHECKING:
-    from pfedgp_core.tree.variants.base import NodeGP
+    from pfedgp_core.tree.variants.base import ClientPoints, NodeGP
 
 __all__ = ["PersonalClassifier"]
 
@@ -125,9 +125,8 @@ class PersonalClassifier(FittedTree):
             classes = tree_classes(codes, self.inducing, self.settings)
             client = ClientTree.build(features, codes, classes, self.inducing, self.stream)
             self.classes_ = np.asarray(client.classes) if self._labels_are_ids else names
-            self.tree_, self._client = client.tree, client
-            self._points = points = client.points(features, self.inducing, self.logits_of)
-            require_finite(points.logits)
+            self.tree_ = client.tree
+            points = self._points_of(client, features)
             variant = make_variant(self.settings, self.kernel).for_tree(client.tree, points, self.counters_)
             known = [variant.conditioned(node, points, self.counters_) for node in client.tree.nodes]
             streams = [self.stream.child(node.index) for node in client.tree.nodes]
@@ -173,9 +172,7 @@ class PersonalClassifier(FittedTree):
         self.classes_, self.tree_, self.counters_ = ids, tree, Counter()
         own = ids.tolist() if self._labels_are_ids else list(range(len(ids)))
         with torch.no_grad():
-            self._client = client = ClientTree(own, torch.from_numpy(positions.astype(np.int64)), tree)
-            self._points = points = client.points(features, self.inducing, self.logits_of)
-            require_finite(points.logits)
+            points = self._points_of(ClientTree(own, torch.from_numpy(positions.astype(np.int64)), tree), features)
             variant = make_variant(self.settings, self.kernel).for_tree(tree, points, self.counters_)
             self.nodes_, self._caches = [], []
             for node, omega, known_weights in zip(tree.nodes, omegas, weights, strict=True):
@@ -188,6 +185,13 @@ class PersonalClassifier(FittedTree):
                 self.nodes_.append((known, omega))
                 self._caches.append(CachedNode(known.gp, omega, known_weights))
         return self
+
+    def _points_of(self, client: ClientTree, features: Tensor) -> "ClientPoints":
+        """Keep the client's tree and its points; NonFiniteError where the shared head's logits are not finite."""
+        self._client = client
+        self._points = client.points(features, self.inducing, self.logits_of)
+        require_finite(self._points.logits)
+        return self._points
 
     @property
     def _labels_are_ids(self) -> bool:
