@@ -9,6 +9,7 @@ import difflib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 from pfedgp_core.column_rules import column_rules
@@ -269,6 +270,10 @@ class Settings(SimulationSettings):
 
     def to_run_config(self) -> dict[str, Value]:
         """Return all settings as flat kebab-case keys; the inverse of ``from_run_config``."""
+        return dict(self._flat)
+
+    @cached_property
+    def _flat(self) -> dict[str, Value]:
         flat = {kebab(f.name): getattr(self, f.name) for f in fields(self) if f.name not in GROUPS}
         gp = {f"gp.{kebab(f.name)}": getattr(self.gp, f.name) for f in fields(self.gp)}
         return flat | gp | self.own.to_run_config()

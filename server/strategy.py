@@ -1,7 +1,7 @@
 """The strategy: which clients to ask in a round, and how to use their replies. Arithmetic is in pfedgp_core."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -90,12 +90,12 @@ class MethodStrategy(Strategy):
         drawn = [free[i] for i in sorted(places)]
         measuring, able = self._measuring(split, server_round - 1) if split else ({}, 0)
         self.downloads = Downloads(self.method, unpack_vector(arrays), arrays)
-        plain = ConfigRecord(dict(config) | {SPLIT: ""})
+        plain = dict(config) | {SPLIT: ""}
         asked = [self._ask(TRAIN, c, config if c.name in measuring else plain) for c in drawn]
         self.training = Training(asked, vectors=VectorStore(self.folder))
         self.evaluation = Evaluation(report=self.report)
         if split:
-            before = ConfigRecord(dict(config) | {ROUND: server_round - 1})
+            before = dict(config) | {ROUND: server_round - 1}
             names = {client.name for client in drawn}
             self.evaluation = Evaluation(
                 split,
@@ -278,10 +278,10 @@ class MethodStrategy(Strategy):
                 self.roster.tell(name, f"a reply of {name} is not used: {reason}")
             self.roster.answering.failed(name, reason, anew=self.roster.own_data)
 
-    def _ask(self, kind: str, client: Client, config: ConfigRecord) -> Asked:
+    def _ask(self, kind: str, client: Client, config: Mapping[str, Any]) -> Asked:
         """A request to a client, which names the last of its updates that the model in it may know of."""
-        model_round = int(config[ROUND]) - (kind == TRAIN)  # type: ignore[arg-type]
-        own = ConfigRecord(dict(config) | {ACCEPTED: client.accepted(model_round)})
+        model_round = int(config[ROUND]) - (kind == TRAIN)
+        own = dict(config) | {ACCEPTED: client.accepted(model_round)}
         if config[SPLIT] == "test" and not client.trained_in:
             own[LEFT_OUT] = 1  # its training data have not trained the features that predict them
         packed = self.downloads.of(client.name, client.hello.classes)

@@ -3,7 +3,8 @@
 As a program, ``python -m pfedgp.benchmarking.simulated_run KIND FOLDER WORKERS SETTINGS`` runs a simulation. Rounds
 of an engine of ours are lines of ``FOLDER/metrics.jsonl``, for which another process looks, because looking costs as
 much CPU as a round. For each line of the standard input such a run prints the CPU seconds that the ClientApp has used
-up to then, where the engine knows them. The others print each round's number and the time.
+up to then, where the engine knows them; its own words go to the standard error, so that they break no answer. The
+others print each round's number and the time.
 """
 
 import json
@@ -32,6 +33,8 @@ class _Seconds:
 
     def __init__(self) -> None:
         self._backend: object = None
+        self._answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
     def watch(self, backend: object) -> None:
         """Ask this back end."""
@@ -40,7 +43,8 @@ class _Seconds:
     def answer(self) -> None:
         """Answer until no line comes any more."""
         for _ in sys.stdin:
-            print(json.dumps({"clients": getattr(self._backend, "client_seconds", None)}), flush=True)
+            answer = {"clients": getattr(self._backend, "client_seconds", None)}
+            print(json.dumps(answer), file=self._answers, flush=True)
 
 
 def _note(t: int) -> None:

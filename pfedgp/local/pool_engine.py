@@ -15,6 +15,7 @@ from pfedgp.local.pool.grid import PoolGrid
 from pfedgp.local.serving import Serving
 from pfedgp.local.workload import SharedData, client_app
 from pfedgp_core.config import Settings
+from pfedgp_core.freed_memory import keep_freed_memory
 
 if TYPE_CHECKING:
     from server.engine import Engine
@@ -46,6 +47,7 @@ def run_on_pool(
     RunFailedError
         The workers did not start, or could not be started again.
     """
+    keep_freed_memory()  # each round takes and frees the same vectors
     backend = PoolBackend(share.workers, SharedData(settings), share.enter)
     if watch is not None:
         watch(backend)

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -78,7 +79,11 @@ class DataSpec:
 
     def to_json(self) -> str:
         """Return the fields as one JSON text."""
-        return json.dumps(asdict(self))
+        return self._written
+
+    @cached_property
+    def _written(self) -> str:
+        return json.dumps(asdict(self))  # once: it goes with every request, and twice into every checkpoint
 
     @classmethod
     def from_json(cls, written: str) -> "DataSpec":

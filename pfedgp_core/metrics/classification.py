@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pfedgp_core.bounded_counts import even_part
-from pfedgp_core.checks import MALFORMED, count, finite
+from pfedgp_core.checks import MALFORMED
 from pfedgp_core.errors import ConfigError, DataError
+from pfedgp_core.metrics.number_lists import counts, finites
 
 __all__ = [
     "BINS",
@@ -27,6 +28,9 @@ __all__ = [
 
 BINS = 15
 _SMALLEST = 1e-12  # NLL of a sample is at most -log of this
+_BINNED = ("bin_count", "bin_confidence", "bin_correct")
+_REAL = ("nll_sum", "brier_sum", "bin_confidence")
+_WIDTHS = {"n": 1, "correct": 1, "nll_sum": 1, "brier_sum": 1} | dict.fromkeys(_BINNED, BINS)
 _EDGE = 1e-6  # a float32 confidence that stands for an edge may lie this much above it
 
 
@@ -118,26 +122,48 @@ class MetricSums:
             A field is missing, of the wrong form or length, not finite, or contradicts another.
         """
         try:
-            n, correct = count(values["n"]), count(values["correct"])
-            nll_sum, brier_sum = finite(values["nll_sum"]), finite(values["brier_sum"])
-            # Python's integers up to the checks: sums of an array's would wrap around.
-            bin_count, bin_correct = ([count(x) for x in values[key]] for key in ("bin_count", "bin_correct"))
-            bin_confidence = [finite(x) for x in values["bin_confidence"]]
+            return cls.listed({name: values[name] if name in _BINNED else [values[name]] for name in _WIDTHS}, 1)[0]
         except MALFORMED as error:
             raise DataError(f"These are not metric sums ({error!r}); send what MetricSums.to_dict gives.") from None
+
+    @classmethod
+    def listed(cls, lists: Mapping[str, Any], number: int) -> tuple["MetricSums", ...]:
+        """Read `number` sums from lists that each join a field of all of them.
+
+        Raises
+        ------
+        LookupError, TypeError, ValueError, OverflowError
+            A list is missing, of another length, or holds something else than numbers.
+        DataError
+            The numbers contradict each other.
+        """
+        arrays = {}
+        for name, width in _WIDTHS.items():
+            values = lists[name]
+            if len(values) != width * number:
+                raise ValueError(f"{name} has not {width * number} numbers")
+            whole = (finites if name in _REAL else counts)(values)
+            arrays[name] = whole.reshape(number, width) if name in _BINNED else whole
+        n, correct, nll_sum, brier_sum, bin_count, bin_confidence, bin_correct = (arrays[name] for name in _WIDTHS)
         slack = 1e-6 * (1 + n)
-        if not (
-            len(bin_count) == len(bin_correct) == len(bin_confidence) == BINS
-            and sum(bin_count) == n
-            and sum(bin_correct) == correct
-            and all(right <= of for right, of in zip(bin_correct, bin_count, strict=True))
-            and all(-slack <= c <= of + slack for c, of in zip(bin_confidence, bin_count, strict=True))
-            and -slack <= nll_sum <= -np.log(_SMALLEST) * n + slack
-            and -slack <= brier_sum <= 2 * n + slack
-        ):
-            raise DataError(f"Metric sums of {n} samples contradict themselves; send what MetricSums.to_dict gives.")
-        arrays = np.array(bin_count, np.int64), np.array(bin_confidence), np.array(bin_correct, np.int64)
-        return cls(n, correct, nll_sum, brier_sum, *arrays)
+        fits = (
+            (bin_count.sum(axis=1) == n)
+            & (bin_correct.sum(axis=1) == correct)
+            & (bin_correct <= bin_count).all(axis=1)
+            & (-slack[:, None] <= bin_confidence).all(axis=1)
+            & (bin_confidence <= bin_count + slack[:, None]).all(axis=1)
+            & (-slack <= nll_sum)
+            & (nll_sum <= -np.log(_SMALLEST) * n + slack)
+            & (-slack <= brier_sum)
+            & (brier_sum <= 2 * n + slack)
+        )
+        if not fits.all():
+            raise DataError(
+                f"Metric sums of {n[~fits][0]} samples contradict themselves; send what MetricSums.to_dict gives."
+            )
+        scalars = zip(n.tolist(), correct.tolist(), nll_sum.tolist(), brier_sum.tolist(), strict=True)
+        bins = zip(bin_count, bin_confidence, bin_correct, strict=True)
+        return tuple(cls(*at, *binned) for at, binned in zip(scalars, bins, strict=True))
 
 
 @dataclass(frozen=True)

@@ -27,16 +27,7 @@ def from_lists(prefix: str, fields: Mapping[str, Any], number: int) -> tuple[Met
     DataError
         A list is missing or of another length, or the sums are none.
     """
-    at: list[dict[str, Any]] = [{} for _ in range(number)]
     try:
-        for name, form in MetricSums.zero().to_dict().items():
-            width = len(form) if isinstance(form, list) else 1
-            values = list(fields[f"{prefix}.{name}"])
-            if len(values) != width * number:
-                raise ValueError(name)
-            for i, values_at in enumerate(at):
-                part = values[i * width : (i + 1) * width]
-                values_at[name] = part if isinstance(form, list) else part[0]
+        return MetricSums.listed({name: fields[f"{prefix}.{name}"] for name in MetricSums.zero().to_dict()}, number)
     except MALFORMED as error:
         raise DataError(f"These are not calibration sums ({type(error).__name__}).") from None
-    return tuple(MetricSums.from_dict(values) for values in at)

@@ -107,11 +107,16 @@ def _metrics(text: Any) -> Fields:
     except MalformedError as error:
         raise DataError(f"malformed metrics ({error})") from None
     for key, value in metrics.items():
-        if not all(_is_number(x) for x in (value if isinstance(value, list) else [value])):
+        if not _are_numbers(value if isinstance(value, list) else [value]):
             raise DataError(f"field {key[:60]!r} is not a finite number or a list of them")
     return metrics
 
 
-def _is_number(value: Any) -> bool:
-    """Whether a value is a finite float or an integer of 64 bits; texts of JSON may hold more digits than any float."""
-    return (type(value) is int and -(2**63) <= value < 2**63) or (type(value) is float and math.isfinite(value))
+def _are_numbers(values: list[Any]) -> bool:
+    """Whether all are finite floats or integers of 64 bits; texts of JSON may hold more digits than any float."""
+    kinds = set(map(type, values))
+    if not kinds <= {int, float}:
+        return False
+    integers = [x for x in values if type(x) is int] if len(kinds) > 1 else values if int in kinds else []
+    floats = [x for x in values if type(x) is float] if len(kinds) > 1 else values if float in kinds else []
+    return (not integers or (min(integers) >= -(2**63) and max(integers) < 2**63)) and all(map(math.isfinite, floats))

@@ -5,7 +5,7 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
@@ -119,11 +119,12 @@ class OwnClasses(NamedTuple):
     places: np.ndarray
 
 
-def request(kind: str, node_id: int, config: ConfigRecord, packed: Packed | None, timeout: float) -> Message:
+def request(kind: str, node_id: int, config: Mapping[str, Any], packed: Packed | None, timeout: float) -> Message:
     """Make a request to one node that expires, undelivered, after `timeout` seconds."""
+    fields = packed.fields if packed is not None else {}
+    if fields or not isinstance(config, ConfigRecord):
+        config = ConfigRecord(dict(config) | fields)  # Flower checks each field, which costs more than to copy it
     content = RecordDict({CONFIG: config})
-    if packed is not None and packed.fields:
-        content = RecordDict({CONFIG: ConfigRecord(dict(config) | packed.fields)})
     if packed is not None and packed.arrays is not None:
         content[ARRAYS] = packed.arrays
     return Message(content, dst_node_id=node_id, message_type=kind, ttl=timeout)

@@ -178,11 +178,12 @@ def _records(message: Message) -> tuple[dict[str, Any], dict[str, Any]]:
 def _fields(message: Message) -> ConfigRecord:
     if message.has_error():
         raise DataError(error_reason(message.error))
-    if CONFIG not in message.content.config_records:
+    config = message.content.get(CONFIG)  # Flower's `config_records` copies and checks all of them at each look
+    if not isinstance(config, ConfigRecord):
         raise DataError("missing fields")
     if set(message.content) - {CONFIG, ARRAYS}:
         raise DataError("an unknown part beside the fields")
-    return message.content.config_records[CONFIG]
+    return config
 
 
 def _check_name(claimed: str, known: str) -> None:

@@ -85,7 +85,8 @@ def main(number: int) -> None:
     while True:
         try:
             order: Order = control.recv()
-            line = Line(recv_handle(control), recv_handle(control))
+            read, write, shelf = (recv_handle(control) for _ in range(3))
+            line = Line(read, write, shelf, first=False)
         except EOFError:
             return
         ended = _end_of(order.former) if order.former else 0
