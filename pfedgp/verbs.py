@@ -54,6 +54,11 @@ VERBS = {
         "show the server, its sites and its runs",
         "pfedgp status --state /var/lib/pfedgp",
     ),
+    "dashboard": Verb(
+        "pfedgp.commands.dashboard",
+        "show the server, its sites and its runs on a page in the browser, and to Prometheus",
+        "pfedgp dashboard --state /var/lib/pfedgp",
+    ),
     "stop": Verb(
         "pfedgp.commands.stop",
         "stop a run, or the server",

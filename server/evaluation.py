@@ -25,19 +25,19 @@ from server.exchanges import Exchanges
 from server.flower.messages import Poll
 from server.outputs import take_path
 from server.report.html.evaluation_page import evaluation_page
-from server.run.files import explained, write_whole
+from server.run.files import EVALUATION_FILE, explained, write_whole
 from server.run.json_text import to_json
 from server.run.model_file import load_model
 from server.run.new_folder import check_new_folder
 from server.run.releases import Releases
 from server.strategy import MethodStrategy
 
-__all__ = ["EVALUATE", "MIN_CELL", "RESULT_FILE", "ModelToMeasure", "evaluate_model", "take_evaluation"]
+__all__ = ["EVALUATE", "EVALUATION_FILE", "MIN_CELL", "ModelToMeasure", "evaluate_model", "take_evaluation"]
 
 logger = logging.getLogger("pfedgp.server")
 
 EVALUATE, MIN_CELL = "evaluate", "min-cell"
-RESULT_FILE, PAGE_FILE = "evaluation.json", "evaluation.html"
+PAGE_FILE = "evaluation.html"
 
 
 class ModelToMeasure(NamedTuple):
@@ -183,7 +183,7 @@ def _written(
     about = {"path": str(chosen.path), "sha256": model.sha256, "round": t, "method": settings.method}
     about |= {"network": settings.network, "variant": settings.variant}
     whole = {"format": "pfedgp-evaluation", "schema_version": 1, "model": about, **results, "run": dict(run_info)}
-    write_whole(path / RESULT_FILE, to_json(whole, RESULT_FILE, indent=2) + "\n")
+    write_whole(path / EVALUATION_FILE, to_json(whole, EVALUATION_FILE, indent=2) + "\n")
     write_whole(path / PAGE_FILE, evaluation_page(whole))
     shown = results["mean"]
     if shown["gain"]:

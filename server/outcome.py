@@ -13,7 +13,7 @@ from server.class_results import with_interval
 from server.clients.roster import Client, Roster
 from server.exchanged import Asked, Evaluation, Training
 from server.result_intervals import share_of
-from server.strategy import WITH_UPDATE
+from server.run.record_lines import WITH_UPDATE
 from server.weights import bounded, weight_notes
 
 __all__ = ["client_rows", "clipped_rounds", "round_record", "summary", "unfinished", "with_evaluation"]

@@ -27,15 +27,15 @@ from server.clients.key_names import KeyNames
 from server.flower.messages import Packed, Poll, push, request
 from server.flower.reply_checks import read_onboard_reply
 from server.outputs import take_path
-from server.run.files import CARD_FILES, explained, write_whole
+from server.run.files import CARD_FILES, ONBOARDED_FILE, explained, write_whole
 from server.run.model_file import load_model
 from server.run.new_folder import check_new_folder
 
-__all__ = ["ONBOARDED_FILE", "Publication", "take_publish", "waiting_settings"]
+__all__ = ["Publication", "take_publish", "waiting_settings"]
 
 logger = logging.getLogger("pfedgp.server")
 
-PUBLISH, ONBOARDED_FILE = "publish", "onboarded.json"
+PUBLISH = "publish"
 _WAITING, MANY = ("min-results", "wait-timeout", "round-timeout"), 1_000_000
 # Seconds to wait for another node where enough have answered, but too few could onboard.
 PATIENCE = 10.0

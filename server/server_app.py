@@ -20,6 +20,7 @@ from server.engine import DEPLOYMENT, Engine
 from server.evaluation import evaluate_model, take_evaluation
 from server.federation import run_federation
 from server.flower.audited_grid import AuditedGrid
+from server.flower.noted_grid import NotedGrid
 from server.flower.patches import guarded
 from server.outputs import Outputs, take_path
 from server.publish import Publication, take_publish, waiting_settings
@@ -139,8 +140,8 @@ def _run(
 
 
 def _audited(grid: Grid, path: Path, engine: Engine, settings: Settings | None = None) -> Grid:
-    """A deployment's grid with an audit log in the run's folder; a simulation has one site, its caller."""
-    return AuditedGrid(grid, path, settings) if engine.name == DEPLOYMENT.name else grid
+    """A deployment's grid with an audit log and refusals in the run's folder; a simulation has one site, its caller."""
+    return NotedGrid(AuditedGrid(grid, path, settings), path) if engine.name == DEPLOYMENT.name else grid
 
 
 def _folder(outputs: Outputs, name: str) -> Path:

@@ -37,13 +37,12 @@ from server.flower.reply_checks import (
 )
 from server.intake import Intake
 from server.novel_clients import without_novel
+from server.run.record_lines import WITH_UPDATE
 from server.stragglers import Stragglers
 
-__all__ = ["WITH_UPDATE", "MethodStrategy"]
+__all__ = ["MethodStrategy"]
 
 logger = logging.getLogger("pfedgp.server")
-
-WITH_UPDATE = "with its update: "  # why an evaluation is missing whose train request failed as a whole
 
 
 class MethodStrategy(Strategy):

@@ -13,12 +13,12 @@ from pfedgp.path_arguments import path_text
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, RunFailedError
 from pfedgp_core.files.json_file import read_object
+from server.run.files import EVALUATION_FILE
 
 __all__ = ["add_arguments", "main"]
 
 MANY = 1_000_000
 LARGEST_CELL = 1_000_000
-RESULT_FILE = "evaluation.json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,5 +77,5 @@ def main(args: argparse.Namespace) -> int:
     if code == 0 and args.json:
         if folder is None:
             raise RunFailedError(f"The results are on the server, in {outputs.out}: read evaluation.json there.")
-        print(json.dumps(read_object(folder / RESULT_FILE), indent=2, ensure_ascii=False))
+        print(json.dumps(read_object(folder / EVALUATION_FILE), indent=2, ensure_ascii=False))
     return code

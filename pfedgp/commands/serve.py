@@ -1,18 +1,15 @@
 """``pfedgp serve``: a resident site, which answers requests for predictions over HTTP."""
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pfedgp.layout_options import add_site_label, site_label
-from pfedgp.operator.addresses import is_loopback, join
 from pfedgp.options import add_allow_network, read_whole
 from pfedgp.predicting.place import require_site
-from pfedgp.processes.signals import on_stop_signal
+from pfedgp.serving.listening import add_listening, address_of, check_listening, run_until_stopped, warn_of_plaintext
 from pfedgp.serving.token import read_token
 from pfedgp.table_options import add_table_options, site_choice
-from pfedgp_core.errors import ConfigError
 
 if TYPE_CHECKING:
     from pfedgp.serving.work import Work
@@ -27,16 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--site", type=Path, metavar="SITE", required=True, help="folder of pfedgp onboard, or STATE/site"
     )
-    parser.add_argument("--host", default="127.0.0.1", metavar="HOST", help="address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--port", default="8787", metavar="N", help="port to listen on (default: 8787)")
-    parser.add_argument(
-        "--token", type=Path, metavar="FILE", help="file with the token of all requests, made if missing (SITE.token)"
-    )
-    parser.add_argument("--certificate", type=Path, metavar="FILE", help="certificate of this machine, for HTTPS")
-    parser.add_argument("--key", type=Path, metavar="FILE", help="its private key")
-    parser.add_argument(
-        "--insecure", action="store_true", help="plaintext on an address that other machines reach, token and data"
-    )
+    add_listening(parser, 8787, "SITE.token", "token and data")
     parser.add_argument("--max-body", default="16", metavar="MB", help="megabytes of a request (default: 16)")
     parser.add_argument("--resize", action="store_true", help="resize images to the size that the model takes")
     add_site_label(parser)
@@ -48,7 +36,8 @@ def main(args: argparse.Namespace) -> int:
     """Answer until it is stopped; 0 after SIGTERM or Ctrl-C."""
     most = read_whole(args.max_body, "--max-body", 1000) * MEGABYTE
     port = read_whole(args.port, "--port", 65535)
-    _check_security(args)
+    check_listening(args)
+    from pfedgp.serving.app import make_app
     from pfedgp.serving.server import listen, make_server
 
     site = args.site.expanduser()
@@ -56,33 +45,15 @@ def main(args: argparse.Namespace) -> int:
     work = _work(args, site, most)
     token = read_token(token_file)
     with listen(args.host, port) as socket:
-        server = make_server(work, token, args.certificate, args.key)
-        scheme = "https" if args.certificate else "http"
-        if args.insecure and not is_loopback(args.host):
-            print("Warning: token, samples and predictions travel unencrypted (--insecure).", file=sys.stderr)
+        server = make_server(make_app(work, token), args.certificate, args.key)
+        warn_of_plaintext(args, "token, samples and predictions")
         print(
-            f"Site {work.site.name!r} answers at {scheme}://{join(args.host, port)}/predict, described at /docs; token "
-            f"in {token_file}",
+            f"Site {work.site.name!r} answers at {address_of(args, port)}/predict, described at /docs; token in "
+            f"{token_file}",
             flush=True,
         )
-
-        def stop(_: int) -> None:
-            server.should_exit = True
-
-        with on_stop_signal(stop):
-            server.run(sockets=[socket])
-    print("Stopped.", flush=True)
+        run_until_stopped(server, socket)
     return 0
-
-
-def _check_security(args: argparse.Namespace) -> None:
-    if (args.certificate is None) != (args.key is None):
-        raise ConfigError("--certificate and --key go together: give both.")
-    if args.certificate is None and not is_loopback(args.host) and not args.insecure:
-        raise ConfigError(
-            f"--host {args.host} can be reached from other machines: give --certificate and --key, or --insecure where "
-            "something else encrypts."
-        )
 
 
 def _work(args: argparse.Namespace, path: Path, most: int) -> "Work":

@@ -14,7 +14,7 @@ from pfedgp_core.files.regular import MalformedError, read_text
 from server.run.files import LARGEST
 from server.run.record_lines import parse_record
 
-__all__ = ["overview", "printed"]
+__all__ = ["overview", "printed", "server_facts", "site_facts"]
 
 
 def overview(target: Target) -> dict[str, Any]:
@@ -31,8 +31,8 @@ def overview(target: Target) -> dict[str, Any]:
         for run in runs:
             latest.setdefault(run.folder, run)  # a run that was resumed has a folder of an earlier one
         return {
-            "server": _server(target),
-            "sites": _sites(target, control),
+            "server": server_facts(target),
+            "sites": site_facts(target, control),
             "runs": [_run(target, run, latest[run.folder] if run.folder else run) for run in runs],
         }
 
@@ -74,7 +74,8 @@ def _connection(site: dict[str, Any]) -> str:
     return f"connected, last connected {since}" if site["online"] else f"not connected since {since} at the latest"
 
 
-def _server(target: Target) -> dict[str, Any]:
+def server_facts(target: Target) -> dict[str, Any]:
+    """What is known of the server without asking it; what cannot be found out is None."""
     # With --control the server may be elsewhere, and none have run on the state folder here.
     record = target.state.server() if target.state and target.state.has_server() else {}
     processes = record.get("processes", {}) if target.here else {}
@@ -96,7 +97,8 @@ def _server(target: Target) -> dict[str, Any]:
     return known
 
 
-def _sites(target: Target, control: Control) -> list[dict[str, Any]]:
+def site_facts(target: Target, control: Control) -> list[dict[str, Any]]:
+    """The registered sites by name, and whether each is connected; raises UnreachableError."""
     record = target.state.server() if target.state and target.here else {}
     started = datetime.fromisoformat(record["started"]).timestamp() if "started" in record else 0.0
     return [_site(node, started) for node in control.nodes()]

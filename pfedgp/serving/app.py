@@ -4,7 +4,6 @@ Every refusal is JSON with one sentence: ``{"error": "..."}``.
 """
 
 import asyncio
-import hmac
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated
@@ -12,11 +11,11 @@ from typing import Annotated
 from fastapi import Depends, FastAPI, HTTPException, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.exceptions import HTTPException as AnyHTTPException
 from starlette.requests import ClientDisconnect
 
 from pfedgp import __version__
+from pfedgp.serving.bearer import bearer_check
 from pfedgp.serving.bodies import KINDS, kind_of
 from pfedgp.serving.description import ANSWERS, BODY, PREDICT, TITLE, page
 from pfedgp.serving.work import Work
@@ -30,7 +29,6 @@ AT_ONCE = 8  # requests that are read or wait for their prediction
 PARAMETERS = ("temperature", "min-confidence")
 SECONDS = 30.0  # in which a body has to arrive
 LOW, HIGH = TEMPERATURE_LIMITS
-_bearer = HTTPBearer(auto_error=False, description="the token of pfedgp serve")
 
 
 def make_app(work: Work, token: str, seconds: float = SECONDS) -> FastAPI:
@@ -50,17 +48,11 @@ def make_app(work: Work, token: str, seconds: float = SECONDS) -> FastAPI:
     # One thread: predictions take turns, and the memory of one of them is all that is needed.
     thread = ThreadPoolExecutor(1, initializer=_one_thread)
 
-    def authorised(given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> None:
-        if given is None or not hmac.compare_digest(given.credentials.encode(), token.encode()):
-            raise HTTPException(
-                401, "Send the site's token as 'Authorization: Bearer TOKEN'.", {"WWW-Authenticate": "Bearer"}
-            )
-
     @app.post(
         "/predict",
         summary="Class probabilities and uncertainty of samples",
         description=PREDICT,
-        dependencies=[Depends(authorised)],
+        dependencies=[Depends(bearer_check(token, "the site's"))],
         openapi_extra={"requestBody": BODY},
         responses=ANSWERS,
     )

@@ -1,15 +1,17 @@
-"""The web server of a resident site: uvicorn, with bounds on what a connection may ask for."""
+"""The web server of a command that answers over HTTP: uvicorn, with bounds on what a connection may ask for."""
 
 import socket
 import ssl
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvicorn
 
-from pfedgp.serving.app import make_app
-from pfedgp.serving.work import Work
 from pfedgp_core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 __all__ = ["listen", "make_server"]
 
@@ -35,13 +37,12 @@ def listen(host: str, port: int) -> "closing[socket.socket]":
         ) from error
 
 
-def make_server(work: Work, token: str, certificate: Path | None, key: Path | None) -> uvicorn.Server:
+def make_server(app: "FastAPI", certificate: Path | None, key: Path | None) -> uvicorn.Server:
     """The server, ready to run.
 
     Parameters
     ----------
-    work : Work
-    token : str
+    app : FastAPI
     certificate, key : Path or None
         For HTTPS; without them, HTTP.
 
@@ -51,7 +52,7 @@ def make_server(work: Work, token: str, certificate: Path | None, key: Path | No
         Certificate and key cannot be used.
     """
     config = uvicorn.Config(
-        make_app(work, token),
+        app,
         http="h11",
         ws="none",
         loop="asyncio",

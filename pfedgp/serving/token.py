@@ -1,4 +1,4 @@
-"""The token of ``pfedgp serve``: a file of its owner alone, made where there is none."""
+"""The token of ``pfedgp serve`` and ``pfedgp dashboard``: a file of its owner alone, made where there is none."""
 
 import os
 import re

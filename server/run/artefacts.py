@@ -16,6 +16,8 @@
     The state after each of the last three rounds, from which ``pfedgp resume`` goes on (`server.run.checkpoint`).
 ``releases.jsonl``
     With differential privacy: who was asked for an update, round by round.
+``refusals.jsonl``
+    In a deployment: what sites were told that cannot take part.
 ``onboarded.json``
     With own data: the result of onboarding at each site.
 ``calibration.json``

@@ -11,6 +11,8 @@ from pfedgp_core.files.whole import CannotWriteError, explained, folder_to_disk,
 
 __all__ = [
     "CARD_FILES",
+    "EVALUATION_FILE",
+    "ONBOARDED_FILE",
     "CannotWriteError",
     "append_line",
     "explained",
@@ -21,6 +23,7 @@ __all__ = [
 ]
 
 CARD_FILES = ("model-card.md", "model-card.json")
+ONBOARDED_FILE, EVALUATION_FILE = "onboarded.json", "evaluation.json"
 LARGEST = 16 * 1024**3  # bytes of a file of lines
 
 

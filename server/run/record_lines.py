@@ -8,8 +8,9 @@ from pfedgp_core.errors import DamagedStateError
 from pfedgp_core.files.json_file import parse_object
 from pfedgp_core.files.regular import MalformedError
 
-__all__ = ["check_record", "parse_record", "read_record"]
+__all__ = ["WITH_UPDATE", "check_record", "parse_record", "read_record"]
 
+WITH_UPDATE = "with its update: "  # why an evaluation is missing whose train request failed as a whole
 _NEEDED = ("round", "failed", "seconds")
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from pfedgp.operator.connection import Target
 from pfedgp.operator.control import SuperNode
-from pfedgp.operator.overview import _connection, _server, _site, printed
+from pfedgp.operator.overview import _connection, _site, printed, server_facts
 from pfedgp.operator.state import ServerState
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pathspec.*")
@@ -27,7 +27,7 @@ def test_a_site_is_not_said_to_be_seen_after_its_death(online: bool, changed: st
 
 def test_the_overview_of_a_server_elsewhere_needs_no_server_here(tmp_path: Path) -> None:
     target = Target("control:8000", tmp_path / "ca.crt", ServerState(tmp_path), "", False)
-    assert _server(target)["fleet_address"] is None
+    assert server_facts(target)["fleet_address"] is None
 
 
 @pytest.mark.parametrize("on", ["test", "validation"])
