@@ -44,7 +44,7 @@ PAGE = f"""\
 <button>Open</button>
 </form>
 <main id="page" hidden>
-<header><span>pFedGP</span><span id="updated"></span><button id="leave" type="button">Forget the token</button></header>
+<header><span>pFedGP</span><span id="updated"></span><button id="leave" type="button">Forget token</button></header>
 <p id="stale" role="alert" hidden></p>
 <h1 id="headline" role="status"></h1>
 <section id="first" aria-labelledby="of-first" hidden>

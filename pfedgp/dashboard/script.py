@@ -140,8 +140,8 @@ const SECTIONS = {
       "No model was published.")];
   },
   certificates: (s) => [table("dates of certificates; keys of sites do not expire",
-    ["certificate", "valid until", "left", "valid since", "for"],
-    s.certificates.map((row) => [row.name, moment(row.until), remaining(row), moment(row.since),
+    ["certificate", "valid until", "left", "for"],
+    s.certificates.map((row) => [row.name, moment(row.until), remaining(row),
       { long: row.for.join(", ") }]), "No certificate is known here.")],
   server: (s) => {
     const up = Object.entries(s.server.processes).map(([name, runs]) => `${name} ${runs ? "runs" : "does not run"}`);

@@ -59,12 +59,12 @@ polyline {{ fill: none; stroke: var(--accent); stroke-width: 2; vector-effect: n
 .mark.ok::before {{ background: var(--good); }}
 .mark.attention::before {{ background: var(--caution); border-radius: 0; transform: rotate(45deg); }}
 .mark.broken::before {{ background: var(--warn); border-radius: 0; }}
-.frame {{ overflow-x: auto; border: 1px solid var(--grid); border-radius: 8px; }}
+.frame {{ overflow: auto; max-height: 32rem; border: 1px solid var(--grid); border-radius: 8px; }}
 table {{ border-collapse: collapse; width: 100%; font-size: .875rem; font-variant-numeric: tabular-nums; }}
 caption {{ text-align: left; padding: .4rem .6rem; }}
 th, td {{ padding: .3rem .6rem; text-align: left; vertical-align: top; white-space: nowrap;
   border-top: 1px solid var(--grid); }}
-thead th {{ background: var(--panel); font-weight: 600; }}
+thead th {{ background: var(--panel); font-weight: 600; position: sticky; top: 0; }}
 tbody th {{ font-weight: 600; white-space: normal; min-width: 7rem; max-width: 20rem; }}
 td.long {{ white-space: normal; min-width: 14rem; max-width: 40rem; }}
 dl {{ display: grid; grid-template-columns: minmax(6rem, max-content) 1fr; gap: .2rem 1rem; margin: 0;
@@ -80,10 +80,11 @@ button {{ cursor: pointer; }}
 @media (min-width: 1000px) {{
   #page {{ display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); column-gap: 1.5rem; align-items: start; }}
   #page > * {{ grid-column: 1 / -1; }}
-  #page > section:has(#live), #page > section:has(#publications) {{ grid-column: 1; }}
-  #page > section:has(#sites), #page > section:has(#certificates) {{ grid-column: 2; }}
+  #page > section:has(#live), #page > section:has(#certificates) {{ grid-column: 1; }}
+  #page > section:has(#sites), #page > section:has(#server) {{ grid-column: 2; }}
 }}
 @media screen and (max-width: 600px) {{
+  h1 {{ font-size: 1.25rem; }}
   thead {{ display: none; }}
   table, caption, tbody, tr, th, td {{ display: block; }}
   tbody tr {{ border-top: 1px solid var(--grid); padding: .4rem 0; }}
@@ -96,7 +97,8 @@ button {{ cursor: pointer; }}
   body {{ max-width: none; padding: 0; font-size: 10pt; print-color-adjust: exact; -webkit-print-color-adjust: exact; }}
   header button, #login {{ display: none; }}
   #page {{ display: block; }}
-  .frame {{ overflow: visible; border: 0; }}
+  .frame {{ overflow: visible; max-height: none; border: 0; }}
+  thead th {{ position: static; }}
   table {{ font-size: 8pt; }}
   th, td {{ white-space: normal; min-width: 0; overflow-wrap: break-word; }}
   tbody th, td.long {{ min-width: 8rem; overflow-wrap: anywhere; }}
