@@ -4,6 +4,8 @@
     Its two ports speak TLS with a certificate that is valid today.
 ``superexec``
     Its process runs, and the SuperLink speaks TLS.
+``dashboard``
+    Its page answers.
 ``client``
     It was accepted by the server and holds a connection to it.
 """
@@ -12,6 +14,7 @@ import json
 import socket
 import ssl
 import sys
+import urllib.request
 from pathlib import Path
 
 TIMEOUT = 5.0
@@ -24,6 +27,8 @@ def main(role: str) -> str:
     """Return what is wrong, or nothing."""
     if role == "client":
         return client(Path("/state/client.json"))
+    if role == "dashboard":
+        return answers("http://127.0.0.1:8788/health")
     if role == "superexec" and not runs("flower-superexec"):
         return "flower-superexec does not run"
     ports = [("localhost", 9092), CONTROL] if role == "superlink" else [CONTROL]
@@ -41,6 +46,15 @@ def speaks_tls(host: str, port: int) -> str:
             return ""
     except OSError as error:
         return f"{host}:{port}: {error}"
+
+
+def answers(url: str) -> str:
+    """Return why a page of this container does not answer."""
+    try:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=TIMEOUT):
+            return ""
+    except OSError as error:
+        return f"{url}: {error}"
 
 
 def runs(program: str) -> bool:

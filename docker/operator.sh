@@ -2,7 +2,7 @@
 # pfedgp's verbs for the server of this compose project: `runner VERB ...`. The connection is filled in where a verb has one.
 set -eu
 case ${1:-} in
-run | resume | status | stop)
+run | resume | status | stop | dashboard)
     exec pfedgp "$@" --state /state --control control:8000 --ca /certs/ca.crt
     ;;
 report)

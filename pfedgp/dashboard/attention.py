@@ -12,6 +12,7 @@ from pfedgp_core.words import counted, few
 __all__ = ["judge"]
 
 BROKEN, ATTENTION = "broken", "attention"
+STARTING = 300.0  # seconds that a run may take to its first round
 QUIET = 5.0  # usual rounds without a sign after which a run is said to stand still
 LEAST_QUIET = 120.0  # seconds that every round may take
 DOCTOR = "At the site, pfedgp doctor says what keeps it away."
@@ -88,6 +89,8 @@ def _server(snapshot: Mapping[str, Any]) -> Iterator[dict[str, str]]:
         else:
             yield _item(BROKEN, "server", "The server does not run.", start)
         return
+    elif not server["answers"] and server["running"]:
+        yield _item(ATTENTION, "server", "The server starts, and does not say yet where it answers.", "")
     down = [name for name, up in server["processes"].items() if not up]
     if down:
         remedy = "The server starts it again by itself; if it does not, its log in the state folder says why."
@@ -126,13 +129,16 @@ def _sites(snapshot: Mapping[str, Any]) -> Iterator[dict[str, str]]:
 
 
 def _live(run: Mapping[str, Any], snapshot: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-    name = run["name"]
-    usual, changed = run["round_seconds"], run["changed"]
-    if usual is not None and changed and run["kind"] == "training":
-        quiet = (datetime.fromisoformat(snapshot["time"]) - datetime.fromisoformat(changed)).total_seconds()
-        if quiet > max(LEAST_QUIET, QUIET * usual):
+    name, usual = run["name"], run["round_seconds"]
+    seen = run["changed"] or run["started"]
+    if seen and run["kind"] == "training":
+        quiet = (datetime.fromisoformat(snapshot["time"]) - datetime.fromisoformat(seen)).total_seconds()
+        waits = f"See for whom it waits: {_command('run --attach', name, snapshot)}"
+        if usual is None and quiet > STARTING:
+            yield _item(ATTENTION, "runs", f"The run {name} has had no round for {_time(quiet)}.", waits)
+        elif usual is not None and quiet > max(LEAST_QUIET, QUIET * usual):
             text = f"The run {name} has had no new round for {_time(quiet)}; one takes {_time(usual)} as a rule."
-            yield _item(ATTENTION, "runs", text, f"See for whom it waits: {_command('run --attach', name, snapshot)}")
+            yield _item(ATTENTION, "runs", text, waits)
     if run["last_failed"]:
         failed = few([f"{site} ({reason})" for site, reason in run["last_failed"].items()])
         text = f"Without a usable reply in round {run['round']} of {name}: {failed}."

@@ -53,8 +53,9 @@ def _of_server(snapshot: Mapping[str, Any]) -> Iterator[Metric]:
     yield family("server_process_up", "1 for each program of the server that runs.", up)
     yield family("sites_registered", "Sites whose keys are known.", [({}, float(len(sites)))])
     known = [site for site in sites if site["connected"] is not None]
-    connected = float(sum(site["connected"] for site in known))
-    yield family("sites_connected", "Sites that are connected.", [({}, connected)])
+    if known or not sites:
+        connected = float(sum(site["connected"] for site in known))
+        yield family("sites_connected", "Sites that are connected.", [({}, connected)])
     each: Samples = [({"site": site["name"]}, float(site["connected"])) for site in known]
     yield family("site_connected", "1 for a site that is connected.", each)
     counted = Counter(run["status"] for run in snapshot["runs"])

@@ -46,7 +46,7 @@ PAGE = f"""\
 <main id="page" hidden>
 <header><span>pFedGP</span><span id="updated"></span><button id="leave" type="button">Forget token</button></header>
 <p id="stale" role="alert" hidden></p>
-<h1 id="headline" role="status"></h1>
+<div role="status"><h1 id="headline"></h1></div>
 <section id="first" aria-labelledby="of-first" hidden>
 <h2 id="of-first">Needs attention</h2><ol id="attention"></ol>
 </section>

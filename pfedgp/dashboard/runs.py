@@ -87,14 +87,16 @@ class Runs:
         reader = None if path is None else self._readers.setdefault(path, RunReader(path))
         look = reader.look() if reader else {}
         status = look.get("status", "unknown") if run is None else _STATUS.get(run.status, run.status)
-        rounds = look.get("rounds") if run is None else run.config.get("rounds") or look.get("rounds")
+        kind = _kind(run, look)
+        given = run.config.get("rounds") if run and kind == "training" else None
+        rounds = given or look.get("rounds")
         done, seconds = look.get("round"), look.get("round_seconds")
         live = status in LIVE
         left = seconds * max(0, rounds - (done or 0)) if live and seconds is not None and rounds else None
         row = {
             "name": printable(run.name if run else path.name if path else "", 100),
             "id": str(run.run_id) if run else None,
-            "kind": _kind(run, look),
+            "kind": kind,
             "status": status,
             "live": live,
             "folder": run.folder if run else str(path),

@@ -144,7 +144,12 @@ class Watch:
         return self._state.path / path if path else None
 
     def _start_command(self, record: dict[str, Any]) -> str:
-        return shown(self._state.start_command()) if record and not self._control else ""
+        if not record or self._control:
+            return ""
+        try:
+            return shown(self._state.start_command())
+        except PFedGPError:  # the file was changed meanwhile
+            return ""
 
 
 def _path(text: Any) -> Path | None:

@@ -2,7 +2,9 @@
 
 import fcntl
 import os
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -12,6 +14,7 @@ from pfedgp_core.files.whole import explained
 
 __all__ = ["FileLock", "holder", "is_locked"]
 
+LOOKS, INSTANT = 5, 0.01  # how often a lock is tried again, and seconds between
 _LONGEST = 20  # characters of a process id in the file
 
 
@@ -39,7 +42,7 @@ class FileLock:
         with explained(path.parent):
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._take()
         except BlockingIOError:
             os.close(self._file)
             pid = holder(path)
@@ -55,6 +58,14 @@ class FileLock:
             os.write(self._file, f"{os.getpid()}\n".encode())
         except OSError:
             pass
+
+    def _take(self) -> None:
+        """Take it; who only looks at it holds it for an instant, and is no reason to refuse."""
+        for _ in range(LOOKS):
+            with suppress(BlockingIOError):
+                return fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            time.sleep(INSTANT)
+        return fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def __enter__(self) -> Self:
         return self

@@ -119,7 +119,9 @@ def run(called: Path, *words: str, **variables: str) -> subprocess.CompletedProc
     return subprocess.run(command, cwd=called, env=environment, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("words", [("run", "--set", "a=b c"), ("resume", "mine"), ("status",), ("stop", "mine")])
+@pytest.mark.parametrize(
+    "words", [("run", "--set", "a=b c"), ("resume", "mine"), ("status",), ("stop", "mine"), ("dashboard", "--json")]
+)
 def test_the_runner_connects_the_verbs_that_have_a_connection(called: Path, words: tuple[str, ...]) -> None:
     assert run(called, *words).stdout.splitlines() == [str(called), *words, *CONNECTION]
 

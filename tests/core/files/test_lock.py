@@ -1,8 +1,10 @@
 """A lock on a file: one process at a time, whose end frees it."""
 
+import fcntl
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,15 @@ def test_a_lock_is_free_after_its_block(tmp_path: Path) -> None:
     with FileLock(tmp_path / "lock", refused):
         pass
     assert not is_locked(tmp_path / "lock")
+
+
+def test_a_look_at_that_instant_is_no_holder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lock").touch()
+    with (tmp_path / "lock").open("rb") as look:
+        fcntl.flock(look, fcntl.LOCK_SH)
+        monkeypatch.setattr(time, "sleep", lambda _: fcntl.flock(look, fcntl.LOCK_UN))  # the look ends meanwhile
+        with FileLock(tmp_path / "lock", refused):
+            assert is_locked(tmp_path / "lock")
 
 
 def test_the_file_of_a_lock_stays(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """State folders of a server as a deployment leaves them, without a deployment."""
 
 import json
+import os
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -104,7 +105,7 @@ class MadeServer:
             "certs": str(self.certs),
             "database": True,
             "started": iso(3600),
-            "processes": {},
+            "processes": {"superlink": os.getpid()},
             "versions": {"pfedgp": "0.1.0", "flwr": "1.39.0"},
         }
         self.state.write_server(self.record)

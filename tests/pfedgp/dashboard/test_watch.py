@@ -1,6 +1,8 @@
 """Snapshots of made state folders: empty, at rest, with a run under way, killed, damaged."""
 
 import json
+import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +87,38 @@ def test_a_server_that_does_not_answer_keeps_what_the_folder_says(server: MadeSe
     assert "does not answer" in snapshot["headline"]["text"]
     assert [site["connected"] for site in snapshot["sites"]] == [None] * 3
     assert [(run["name"], run["status"]) for run in snapshot["runs"]] == [("night", "running")]
+
+
+def test_a_server_that_starts_is_not_said_to_be_well(server: MadeServer) -> None:
+    (server.start().state.path / "server.json").unlink()
+    snapshot = look(server)
+    assert snapshot["headline"]["level"] == "attention"
+    assert texts(snapshot, "server") == ["The server starts, and does not say yet where it answers."]
+
+
+@pytest.mark.parametrize(
+    ("done", "ago", "words"),
+    [
+        (0, 250, ""),
+        (0, 400, "has had no round for 7 min"),
+        (3, 100, ""),
+        (3, 200, "no new round for 3 min; one takes 4 s"),
+    ],
+)
+def test_a_run_that_stands_still_is_named(done: int, ago: float, words: str, server: MadeServer) -> None:
+    path = server.start().live_run(done=done)
+    for file in path.iterdir():
+        os.utime(file, (time.time() - ago,) * 2)
+    found = texts(look(server), "runs")
+    assert len(found) == bool(words)
+    assert words in "".join(found)
+
+
+def test_a_publication_has_no_rounds(server: MadeServer) -> None:
+    path = published(server.start().state.runs / "given")
+    server.runs = [run_of(path, publish="/runs/first/best")]
+    (run,) = look(server)["runs"]
+    assert (run["kind"], run["rounds"], run["live"]) == ("publication", None, True)
 
 
 def test_the_folder_of_another_state_reads_as_such(server: MadeServer) -> None:
