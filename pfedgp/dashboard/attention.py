@@ -55,7 +55,8 @@ def _calm(snapshot: Mapping[str, Any]) -> str:
     at = f" at round {run['round'] or 0} of {run['rounds']}" if run["rounds"] else ""
     more = f" and {len(live) - 1} more" if len(live) > 1 else ""
     kind = "run" if run["kind"] == "training" else run["kind"]
-    return f"{words}, {kind} {run['name']} {run['status']}{at}{more}"
+    doing = at or f" {run['status']}"
+    return f"{words}, {kind} {run['name']}{doing}{more}"
 
 
 def _all(snapshot: Mapping[str, Any]) -> Iterator[dict[str, str]]:

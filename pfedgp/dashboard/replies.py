@@ -43,7 +43,7 @@ class FailedReplies:
                 if not reason.startswith(WITH_UPDATE):  # it is counted as the reply that brought both
                     self._count(kind, site, reason, t)
         for site, norm in dict(record.get("clipped") or {}).items():
-            self._count("shortened", site, f"update of {float(norm):.3g} times the usual norm, shortened", t)
+            self._count("shortened", site, f"update of {float(norm):.3g} times the usual norm", t)
         for site in record.get("late") or ():
             self._count("late", site, "its answer was not waited for (wait-share)", t)
 

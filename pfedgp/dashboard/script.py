@@ -121,7 +121,8 @@ const SECTIONS = {
   runs: (s) => {
     const cells = s.runs.map((run) => [run.name, run.kind, mark(STATES[run.status] ?? "none", run.status),
       progress(run), score(run.score, run.score_name), moment(run.started), { long: run.reason }]);
-    return [table(`${s.runs.length} of ${s.runs_total} runs, the latest first`,
+    const some = s.runs.length < s.runs_total ? `the latest ${s.runs.length} of ${s.runs_total}` : "the latest first";
+    return [table(some,
       ["run", "kind", "state", "round", "result", "started", "reason"], cells, "There has been no run.")];
   },
   refusals: (s) => {

@@ -86,6 +86,7 @@ button {{ cursor: pointer; }}
 @media screen and (max-width: 600px) {{
   h1 {{ font-size: 1.25rem; }}
   thead {{ display: none; }}
+  .frame {{ max-height: none; }}
   table, caption, tbody, tr, th, td {{ display: block; }}
   tbody tr {{ border-top: 1px solid var(--grid); padding: .4rem 0; }}
   tbody th, td, td.long {{ border: 0; padding: .1rem .6rem; white-space: normal; min-width: 0; max-width: none; }}

@@ -47,7 +47,7 @@ def test_a_run_under_way_has_its_progress(server: MadeServer) -> None:
     assert (run["round_seconds"], run["seconds_left"]) == (4.0, 48 * 4.0)
     assert (run["score"], run["score_name"]) == (pytest.approx(0.86), "validation_accuracy")
     assert [point["round"] for point in run["history"]] == list(range(1, 13))
-    assert snapshot["headline"]["text"] == "All is well: 3 of 3 sites connected, run night running at round 12 of 60."
+    assert snapshot["headline"]["text"] == "All is well: 3 of 3 sites connected, run night at round 12 of 60."
 
 
 def test_rounds_are_read_as_they_come_and_anew_after_a_resume(server: MadeServer) -> None:
