@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from pfedgp.dashboard.certificates import SHOWN_BY_SERVER
 from pfedgp.doctor.tls import NEW_CA, NEW_CERTIFICATE
 from pfedgp.doctor.tls_certificates import EXPIRES_SOON
 from pfedgp.processes.called_as import called_as, shown
@@ -63,6 +64,9 @@ def _all(snapshot: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     yield from _server(snapshot)
     for certificate in snapshot["certificates"]:
         yield from _certificate(certificate)
+    if {"server.crt", SHOWN_BY_SERVER} <= {row["name"] for row in snapshot["certificates"]}:
+        text = "The server still shows another certificate than the one in its folder."
+        yield _item(ATTENTION, "certificates", text, "Restart pfedgp server between two runs.")
     yield from _sites(snapshot)
     live = [run for run in snapshot["runs"] if run["live"]]
     for run in live:

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from pfedgp.cli import main
+from pfedgp.dashboard.watch import Watch
+from pfedgp.operator.state import ServerState
 from tests.deploy.deployment import Deployment
 from tests.own_sites import in_other_units, rows_of, table
 
@@ -33,3 +35,7 @@ def test_a_refused_site_is_told_in_the_words_of_the_servers_console(
         assert main(["status", "--state", str(state)]) == 0
         assert said in capsys.readouterr().out
         assert "the server says" not in made.sites["ward-0"].text
+        page = Watch(ServerState(made.state)).look()
+        (row,) = [row for row in page["refusals"] if row["kind"] == "refused"]
+        assert (row["site"], f"refused: {row['reason']}") == ("ward-3", said)
+        assert f"ward-3 cannot take part in refused: {row['reason']}" in [item["text"] for item in page["attention"]]
