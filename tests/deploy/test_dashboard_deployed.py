@@ -1,4 +1,4 @@
-"""The operator's page of a real deployment: a run as it goes, a site that leaves, a new certificate, a killed server."""
+"""The operator's page of a real deployment: a run, a site that leaves, a new certificate, a killed server."""
 
 import os
 import signal
