@@ -40,9 +40,11 @@ class Certificates:
         address : str
             ``HOST:PORT`` of a server that answers there; empty where none does.
         """
-        files = [("server.crt", folder / "server.crt")] if folder else []
-        files += [("ca.crt", path) for path in (folder / "ca.crt" if folder else None, ca) if path][:1]
-        found = [row for name, path in files if (row := _of_file(name, path)) is not None]
+        places = {"server.crt": [folder and folder / "server.crt"], "ca.crt": [folder and folder / "ca.crt", ca]}
+        found = []
+        for name, paths in places.items():
+            rows = [row for path in paths if path and (row := _of_file(name, path)) is not None]
+            found += rows[:1]
         shown = self._ask(address)
         own = next((row["serial"] for row in found if row["name"] == "server.crt" and row["readable"]), "")
         if shown is not None and own != _serial(shown):

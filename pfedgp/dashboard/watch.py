@@ -46,15 +46,14 @@ class Watch:
         record, damage = self._record()
         target = self._target(record)
         running = self._running(target)
-        sites, known, problem = self._ask(target) if target and running is not False else ([], [], "")
+        certs, ca = _path(record.get("certs")), self._ca or _path(record.get("ca"))
+        keys = _keys(certs)
+        nodes, known, problem = self._ask(target) if target and running is not False else ([], [], "")
         answers = bool(target) and running is not False and not problem
-        if not answers:
-            sites = self._registered(connected=False if running is False else None)
-        server = server_facts(target) if target else {}
-        self.found, total = self._runs.find(known, target.local if target else self._local)
-        names = {site["id"]: site["name"] for site in sites if site["id"]}
-        refused, beyond = refusals(self.found, names)
-        certs = Path(record["certs"]) if record.get("certs") else None
+        sites = _joined(nodes, keys) if answers else _unasked(keys, False if running is False else None)
+        server = self._facts(target)
+        self.found, total = self._runs.find(known, target.local if target else lambda _: None)
+        refused, beyond = refusals(self.found, {site["id"]: site["name"] for site in sites if site["id"]})
         snapshot: dict[str, Any] = {
             "format": FORMAT,
             "schema_version": SCHEMA_VERSION,
@@ -73,9 +72,7 @@ class Watch:
                 "versions": record.get("versions", {}),
                 "start_command": self._start_command(record),
             },
-            "certificates": self._certificates.dates(
-                certs, self._ca or _path(record.get("ca")), target.address if target and answers else ""
-            ),
+            "certificates": self._certificates.dates(certs, ca, target.address if target and answers else ""),
             "sites": sites,
             "runs": [one.row for one in self.found],
             "runs_total": total,
@@ -116,32 +113,17 @@ class Watch:
         """Sites and runs as the server knows them, or why it does not say."""
         try:
             with target.connect() as control:
-                return self._with_keys(site_facts(target, control)), control.runs(), ""
+                return site_facts(target, control), control.runs(), ""
         except UnreachableError as error:
             return [], [], str(error)
         except PFedGPError as error:
             return [], [], f"The server cannot be asked: {error}"
 
-    def _with_keys(self, sites: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Sites that the server knows, and keys that it has not registered yet."""
-        known = [{**site, "connected": site["online"], "registered": True} for site in sites]
-        for site in known:
-            del site["online"]
-        names = {site["name"] for site in known}
-        return known + [{**site, "registered": False} for site in self._registered(False) if site["name"] not in names]
-
-    def _registered(self, connected: bool | None) -> list[dict[str, Any]]:
-        """The sites whose keys lie in the folder of the certificates."""
-        certs = _path(self._record()[0].get("certs"))
+    def _facts(self, target: Target | None) -> dict[str, Any]:
         try:
-            names = sorted(path.stem for path in (certs / "clients").glob("*.pub")) if certs else []
-        except OSError:
-            names = []
-        about = {"id": None, "since": None, "heard": None, "connected": connected, "registered": True}
-        return [{"name": name, **about} for name in names]
-
-    def _local(self, path: str) -> Path | None:
-        return self._state.path / path if path else None
+            return server_facts(target) if target else {}
+        except PFedGPError:  # its record is damaged, which the snapshot says
+            return {}
 
     def _start_command(self, record: dict[str, Any]) -> str:
         if not record or self._control:
@@ -150,6 +132,28 @@ class Watch:
             return shown(self._state.start_command())
         except PFedGPError:  # the file was changed meanwhile
             return ""
+
+
+def _joined(nodes: list[dict[str, Any]], keys: list[str]) -> list[dict[str, Any]]:
+    """Sites that the server knows, and keys that it has not registered yet."""
+    known = [{**{k: v for k, v in one.items() if k != "online"}, "connected": one["online"]} for one in nodes]
+    names = {site["name"] for site in known}
+    new = _unasked([key for key in keys if key not in names], connected=False)
+    return [{**site, "registered": True} for site in known] + [{**site, "registered": False} for site in new]
+
+
+def _unasked(keys: list[str], connected: bool | None) -> list[dict[str, Any]]:
+    """The sites by their keys alone."""
+    about = {"id": None, "since": None, "heard": None, "connected": connected, "registered": True}
+    return [{"name": name, **about} for name in keys]
+
+
+def _keys(certs: Path | None) -> list[str]:
+    """Names of the sites whose public keys lie in the folder of the certificates."""
+    try:
+        return sorted(path.stem for path in (certs / "clients").glob("*.pub")) if certs else []
+    except OSError:
+        return []
 
 
 def _path(text: Any) -> Path | None:

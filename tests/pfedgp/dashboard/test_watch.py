@@ -220,6 +220,15 @@ def test_a_damaged_record_of_the_server_is_named(content: str, server: MadeServe
     assert "server.json is damaged" in snapshot["headline"]["text"]
 
 
+@pytest.mark.parametrize("content", ["", "{", '{"certs": "/nowhere"}'])
+def test_a_server_in_another_container_is_asked_whatever_its_record_says(content: str, server: MadeServer) -> None:
+    (server.state.path / "server.json").write_text(content)
+    snapshot = Watch(server.state, "control:8000", server.certs / "ca.crt").look()
+    assert [site["connected"] for site in snapshot["sites"]] == [True] * 3
+    assert (snapshot["server"]["running"], snapshot["server"]["answers"]) == (None, True)
+    assert "ca.crt" in [row["name"] for row in snapshot["certificates"]]
+
+
 def test_a_site_whose_key_is_new_is_said_to_be_unregistered(server: MadeServer) -> None:
     server.start().nodes.pop()
     snapshot = look(server)
