@@ -18,11 +18,11 @@ from pfedgp_core.files import keys
 __all__ = ["SHOWN_BY_SERVER", "Certificates"]
 
 SHOWN_BY_SERVER = "shown by the server"
-PATIENCE, AGAIN = 3.0, 60.0  # seconds for a handshake, and until the next one
+PATIENCE, AGAIN = 3.0, 20.0  # seconds for a handshake, and until the next one
 
 
 class Certificates:
-    """Reads them again where a file changes, and asks the server once a minute."""
+    """Reads them again where a file changes, and asks the server three times a minute."""
 
     def __init__(self) -> None:
         self._asked: tuple[str, float] = "", 0.0

@@ -5,6 +5,7 @@ The words are those of the log. The file serves the operator's page alone: witho
 
 import json
 import logging
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -15,7 +16,7 @@ from pfedgp_core.files.json_file import parse_object
 from pfedgp_core.files.regular import MalformedError, read_text
 from pfedgp_core.wire.notice import WORDS_LIMIT
 from pfedgp_core.words import cut
-from server.run.files import append_line
+from server.run.files import append_line, explained
 
 __all__ = ["REFUSALS_FILE", "Refusal", "RefusalsFile", "read_refusals"]
 
@@ -77,6 +78,8 @@ class RefusalsFile:
             return
         about: dict[str, Any] = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "node": str(node)}
         try:
+            with explained(self._path):  # words may name a column's mean: the file is its owner's alone
+                os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
             append_line(self._path, json.dumps(about | {"words": words, "lasting": lasting}))
             self._left -= 1
         except PFedGPError as error:

@@ -1,6 +1,7 @@
 """What sites were told that cannot take part, kept in the run's folder."""
 
 import logging
+import stat
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ def test_lines_are_read_as_they_were_noted(tmp_path: Path) -> None:
         ("7", "its reply was refused", False),
     ]
     assert damaged == 0
+    assert stat.S_IMODE((tmp_path / REFUSALS_FILE).stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize(
