@@ -67,8 +67,8 @@ def _of_file(name: str, path: Path) -> dict[str, Any] | None:
     except MissingFileError:
         return None
     except UnreadableFileError:
-        nothing = {"since": None, "until": None, "days_left": None, "for": [], "serial": ""}
-        return {"name": name, "readable": False, **nothing}
+        dates = dict.fromkeys(("since", "until", "days_left"))
+        return {"name": name, "readable": False, **dates, "for": [], "serial": ""}
 
 
 def _dated(name: str, certificate: x509.Certificate) -> dict[str, Any]:

@@ -24,7 +24,7 @@ class GrowingLines:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._forget()
+        self._inode, self._offset, self._last = -1, 0, b""
 
     def read(self, begin: Callable[[], None]) -> Iterator[bytes]:
         """Yield whole lines that are new since the last call, without their ends.

@@ -51,7 +51,8 @@ class Refusal(NamedTuple):
         """Read a line; MalformedError where it is none."""
         about = parse_object(line)
         try:
-            told = cls(*(cut(text(about[key]), WORDS_LIMIT) for key in ("time", "node", "words")), about["lasting"])
+            time, node, words = (cut(text(about[key]), WORDS_LIMIT) for key in ("time", "node", "words"))
+            told = cls(time, node, words, about["lasting"])
             datetime.fromisoformat(told.time)
         except (KeyError, TypeError, ValueError) as error:
             raise MalformedError("a line tells of no refusal") from error
