@@ -115,6 +115,8 @@ class Trained(NamedTuple):
         Seconds of training, without data and evaluation.
     bytes : int
         Of all vectors, both ways.
+    drawn : set of int
+        Clients that have trained, by number.
     """
 
     round: int
@@ -123,6 +125,7 @@ class Trained(NamedTuple):
     kept: dict[str, np.ndarray]
     cpu: float
     bytes: int
+    drawn: frozenset[int]
 
 
 def trained(run: Run, base: Settings, classes: int, at: Sequence[int], unseen: int = 0) -> Iterator[Trained]:
@@ -146,14 +149,14 @@ def trained(run: Run, base: Settings, classes: int, at: Sequence[int], unseen: i
         method.weight = run.joint
     state = method.initial()
     speed, average = np.zeros_like(state), state.copy()
-    seconds, sent, kept = 0.0, 0, dict[str, np.ndarray]()
+    seconds, sent, kept, drawn = 0.0, 0, dict[str, np.ndarray](), set[int]()
     for number in range(1, max(at) + 1):
         if run.cosine:
             share = 0.5 * (1 + math.cos(math.pi * (number - 1) / max(at)))
             method.settings = settings.replace(learning_rate=max(1e-6, settings.learning_rate * share))
         rng, training = Stream(seed, "sampled", number).numpy, base.clients - unseen
-        places = rng.choice(training, base.clients_per_round, replace=False)
-        clients = [simulated_client(base, int(i)) for i in sorted(places)]
+        places = sorted(map(int, rng.choice(training, base.clients_per_round, replace=False)))
+        clients, drawn = [simulated_client(base, i) for i in places], drawn.union(places)
         start = time.process_time()
         uploads = []
         for client in clients:
@@ -171,4 +174,4 @@ def trained(run: Run, base: Settings, classes: int, at: Sequence[int], unseen: i
         average += (1 - min(MEMORY, number / (number + 10))) * (state - average)
         if number in at:
             states = {"last": state, "averaged": average.astype(np.float32)}
-            yield Trained(number, states, method, kept, seconds, sent)
+            yield Trained(number, states, method, kept, seconds, sent, frozenset(drawn))
