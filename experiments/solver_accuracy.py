@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from sklearn.datasets import load_digits
 from torch import Tensor
 
 from pfedgp_core.config import Settings
@@ -52,6 +53,21 @@ def overlapping(n: int, seed: int) -> tuple[Tensor, Tensor]:
     return unit_sphere(points), (points[:, 0] + points[:, 1] + 0.8 * torch.randn(n, generator=generator) > 0).long()
 
 
+def separable(n: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Two classes far apart: points [n, 16] and sides [n]."""
+    labels = torch.arange(n) % 2
+    points = torch.randn(n, 16, generator=torch.Generator().manual_seed(seed))
+    points[:, 0] += 3 * (2 * labels - 1)
+    return unit_sphere(points), labels
+
+
+def pixels(n: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Digits as they are, odd or even: points [n, 64] and sides [n]."""
+    images, digits = load_digits(return_X_y=True)
+    rows = torch.randperm(len(images), generator=torch.Generator().manual_seed(seed))[:n]
+    return unit_sphere(torch.from_numpy(images).float()[rows] - 8), torch.from_numpy(digits)[rows] % 2
+
+
 def trained_features(model: Path, data_root: str, points: int) -> tuple[Tensor, Tensor]:
     """Features of `points` training samples, half of each of the two classes that the model confuses most easily."""
     vector, meta = load_model(model)
@@ -82,7 +98,10 @@ def cpu_ms(work: Callable[[], object], repeats: int = 3) -> float:
 
 
 def predict(points: Tensor, left: Tensor, n: int, scale: float, inducing: int = 0) -> str:
-    """Cells about predictions without a gradient: largest and mean dp at the mean omega and of the solver; times."""
+    """Cells about predictions without a gradient.
+
+    Largest and mean dp at the mean omega and of the solver, the largest at training points of both, and times.
+    """
     kernel = make_kernel("rbf", scale, 1.0)
     with torch.no_grad():
         near = points[:n][:: max(1, n // max(inducing, 1))][:inducing]
@@ -94,13 +113,16 @@ def predict(points: Tensor, left: Tensor, n: int, scale: float, inducing: int = 
             for solver in ("dense", "iterative")
         )
         omega = exact.sample_omega(PREDICT_CHAINS, PREDICT_SWEEPS, Stream(0, "omega"))
-        mu, v = exact.predict(points[n:], omega)
-        _, at_mean = exact.predict(points[n:], omega.mean(0, keepdim=True))
-        wanted = node_log_probabilities(mu, v)[0].exp()
-        cells = []
-        for moments in ((mu, at_mean.expand_as(v)), fast.predict(points[n:], omega)):
-            difference = (node_log_probabilities(*moments)[0].exp() - wanted).abs()
-            cells.append(f"{difference.max():.1e}, {difference.mean():.1e}")
+
+        def differences(at: Tensor) -> list[Tensor]:
+            mu, v = exact.predict(at, omega)
+            _, at_mean = exact.predict(at, omega.mean(0, keepdim=True))
+            wanted = node_log_probabilities(mu, v)[0].exp()
+            found = (mu, at_mean.expand_as(v)), fast.predict(at, omega)
+            return [(node_log_probabilities(*moments)[0].exp() - wanted).abs() for moments in found]
+
+        cells = [f"{each.max():.1e}, {each.mean():.1e}" for each in differences(points[n:])]
+        cells.append(", ".join(f"{each.max():.1e}" for each in differences(points[: min(n, TARGETS)])))
         times = [cpu_ms(lambda gp=gp: gp.predict(points[n:], omega)) for gp in (exact, fast)]
     return f"{' | '.join(cells)} | {times[0]:.1f} / {times[1]:.1f}"
 
@@ -151,10 +173,11 @@ def main() -> None:
     parser.add_argument("--inducing", type=int, default=0, help="without a model: through so many inducing inputs")
     args = parser.parse_args()
     torch.set_num_threads(1)
-    predicted = "at the mean omega: largest, mean dp | solver: largest, mean dp | predict ms dense / iterative |"
+    predicted = "at the mean omega: largest, mean dp | solver: largest, mean dp | at training points: largest of both"
+    predicted += " | predict ms dense / iterative |"
     if args.model is None:
-        print(f"| points | output scale | n | {predicted}\n|" + "---|" * 6)
-        for made in (clusters, overlapping):
+        print(f"| points | output scale | n | {predicted}\n|" + "---|" * 7)
+        for made in (clusters, overlapping, separable, pixels):
             for scale in args.scales:
                 for n in args.sizes:
                     points, labels = made(n + TARGETS, n)
@@ -162,7 +185,7 @@ def main() -> None:
                     print(f"| {made.__name__} | {scale:g} | {n} | {cells} |", flush=True)
         return
     columns = "output scale | n | T | mean dp | largest dp | gradient, relative | Gibbs ms dense / iterative"
-    print(f"| {columns} | step ms dense / iterative | {predicted}\n|" + "---|" * 11)
+    print(f"| {columns} | step ms dense / iterative | {predicted}\n|" + "---|" * 12)
     for scale in args.scales:
         for n in args.sizes:
             features, left = trained_features(args.model, args.data_root, 2 * n)

@@ -2,16 +2,22 @@ r"""Predictive variances of all chains from one factorisation, at their mean ome
 
 The variance v of f* depends on a chain only through its omega. Let it be v at the mean omega, where f_i and f* have the
 covariance c_i and f_i the variance s_i. Changing omega_i alone by delta changes v by exactly
-:math:`-c_i^2 \delta / (1 + s_i \delta)`. With delta_ci what chain c has more than the mean, all changes together are
+:math:`-c_i^2 \delta / (1 + s_i \delta)`. With delta_ci what chain c has more than the mean, let
 
 .. math::
-    v_c \approx v \exp\Big(-\frac1v \sum_i \frac{c_i^2 \, \delta_{ci}}{1 + s_i \delta_{ci}}\Big),
+    r_{ci} = \frac{c_i^2}{v} \frac{\delta_{ci}}{1 + s_i \delta_{ci}}
 
-which is right to first order in all of them, keeps the convexity of each, and is never negative. At new points a node
-probability is off by 5e-4 at most in the tables of docs/solver.md; at the mean omega alone, which leaves out that the
-chains differ, it was ten times that. At a training point itself one large change decides, of which exp of the sum is a
-poor product: there it is off by up to 3e-2. In the M x M form of a FITC node the weights g take the place of omega, and
-a_i'u that of f_i.
+and j the point of the largest covariance: a training point itself, where f* is there. Its change is taken exactly; all
+others together as exp of their sum, each for the v that the first has left:
+
+.. math::
+    v_c \approx v (1 - r_{cj}) \exp\Big(-(1 - r_{cj}) \sum_{i \ne j} r_{ci}\Big)
+
+Where f* is f_j, omega_j shrinks the covariances of f* by 1 - r_cj, as it does v, so that r_ci shrinks by that too;
+where f_j says little of f*, r_cj is near 0. This is right to first order in all changes, keeps the convexity of each,
+and is never negative. A node probability is off by 5e-4 at most in the tables of docs/solver.md, at training points
+too; at the mean omega alone, which leaves out that the chains differ, it was ten times that. In the M x M form of a
+FITC node the weights g take the place of omega, and a_i'u that of f_i.
 """
 
 from typing import NamedTuple
@@ -21,7 +27,7 @@ from torch import Tensor
 
 from pfedgp_core.gp import dense
 
-__all__ = ["ChainVariances", "ProjectedVariances"]
+__all__ = ["ChainVariances", "ProjectedVariances", "shifted"]
 
 BLOCK_BYTES = 2**28  # of the solved columns at a time
 _LEAST = 1e-12  # of a variance that is divided by
@@ -64,7 +70,7 @@ class ChainVariances(NamedTuple):
         V = torch.linalg.solve_triangular(self.L, self.d[:, None] * K_star, upper=False)
         v = k_star_star - V.square().sum(0)
         covariance = torch.linalg.solve_triangular(self.L.mT, V, upper=True).div_(self.d[:, None])
-        return _shifted(v, self.shifts, covariance)
+        return shifted(v, self.shifts, covariance.square_())
 
 
 class ProjectedVariances(NamedTuple):
@@ -98,12 +104,24 @@ class ProjectedVariances(NamedTuple):
         parts = []
         for columns, residual in zip(A_star.split(width, dim=1), d_star.split(width), strict=True):
             V = torch.linalg.solve_triangular(self.L, columns, upper=False)
-            parts.append(residual + _shifted(V.square().sum(0), self.shifts, self.solved.T @ V))
+            parts.append(residual + shifted(V.square().sum(0), self.shifts, (self.solved.T @ V).square_()))
         return torch.cat(parts, dim=1)
 
 
-def _shifted(v: Tensor, shifts: Tensor, covariance: Tensor) -> Tensor:
-    """v [T] of every chain, [C, T], by shifts [C, n] and covariances [n, T], which are overwritten."""
-    change = (shifts @ covariance.square_()).div_(v.clamp_min(_LEAST))
-    found: Tensor = change.neg_().exp_().mul_(v)
+def shifted(v: Tensor, shifts: Tensor, squares: Tensor) -> Tensor:
+    """The variances of every chain, [C, T].
+
+    Parameters
+    ----------
+    v : Tensor [T]
+        At the mean omega.
+    shifts : Tensor [C, n]
+    squares : Tensor [n, T]
+        Of the covariances.
+    """
+    base = v.clamp_min(_LEAST)
+    largest, places = squares.max(0)
+    first = shifts[:, places] * (largest / base)
+    left = 1 - first
+    found: Tensor = (shifts @ squares).div_(base).sub_(first).mul_(left).neg_().exp_().mul_(left).mul_(v)
     return found

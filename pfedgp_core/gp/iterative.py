@@ -5,8 +5,7 @@ r"""The full GP node without cubic cost a chain: sweeps and means by conjugate g
 * The predictive variance would need a solve for each chain and test point. It depends on omega only through sums over
   many points, in which the chains agree, so one factorisation at the chains' mean omega serves them all. Training takes
   the variance there; prediction the chains' own to first order in how they differ (`chain_variances`), where node
-  probabilities at new points are off by about 1e-3 at most (docs/solver.md), against a Monte-Carlo error of 1e-2 of 30
-  chains.
+  probabilities are off by less than 1e-3 (docs/solver.md), against a Monte-Carlo error of 1e-2 of 30 chains.
 * The log determinant of the marginal objective is that at the mean omega. It is concave in omega, so by Jensen's
   inequality the objective is a lower bound of the mean over the chains (docs/solver.md has by how much).
 

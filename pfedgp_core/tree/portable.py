@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from pfedgp_core.errors import ConfigError
+from pfedgp_core.gp.chain_variances import shifted
 from pfedgp_core.gp.class_ratio import apply_class_ratio
 from pfedgp_core.gp.prediction_cache import CachedNode, NodeProducts
 from pfedgp_core.kernels.base import Kernel, Stationary, unit_sphere
@@ -132,8 +133,7 @@ class _Node(nn.Module):
         """A variance [N] at the chains' mean omega in every chain, [C, N]; see `chain_variances`."""
         assert self.spread is not None
         assert self.shifts is not None
-        change = self.shifts @ (self.spread @ k).square()
-        return v * torch.exp(-change / v.clamp_min(SMALLEST_VARIANCE))
+        return shifted(v, self.shifts, (self.spread @ k).square())
 
     def _covariances(self, on_sphere: Tensor) -> Tensor:
         """k(points, x), [M, N]."""

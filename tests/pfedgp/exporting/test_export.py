@@ -68,6 +68,14 @@ def test_images_of_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert json.loads(kept["pfedgp"])["model_sha256"] == site.model.sha256
 
 
+def test_a_node_whose_chains_share_a_factor_answers_for_its_own_samples(tmp_path: Path) -> None:
+    inputs, labels = digits(150)
+    site = saved(tmp_path / "site", inputs, labels)
+    assert main(["export", "--site", str(tmp_path / "site"), "--onnx", str(tmp_path / "w.onnx")]) == 0
+    probabilities = answers(tmp_path / "w.onnx", inputs[:20])[3]
+    np.testing.assert_allclose(probabilities, site.predict_proba(inputs[:20]), rtol=0, atol=1e-4)
+
+
 def test_the_files_are_their_owners_and_the_card_names_the_classes(tmp_path: Path) -> None:
     saved(tmp_path / "site", *digits(20))
     assert main(["export", "--site", str(tmp_path / "site"), "--onnx", str(tmp_path / "w.onnx")]) == 0
