@@ -182,7 +182,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--budget", type=float, default=1.0, help="share of rounds and of clients, up to 1")
     parser.add_argument("--quick", action="store_true", help="budget 0.1, the digits with 11 samples, seed 0")
     parser.add_argument("--table", action="store_true", help="run nothing")
-    parser.add_argument("--csv", type=Path, help="every number of every seed")
+    parser.add_argument("--csv", type=Path, help="file of the means over seeds")
     args = parser.parse_args(arguments)
     if args.quick:
         args.budget, args.datasets, args.samples, args.seeds = 0.1, ["digits"], [11], [0]
@@ -205,7 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 print(cell.name, time.strftime("%H:%M:%S"), file=sys.stderr, flush=True)
     found = {cell: each for cell in cells if (each := folder.read(cell))}
     if args.csv:
-        write_csv(args.csv, found.values())
+        write_csv(args.csv, list(found.values()))
     print(report(list(found.values()), [cell.name for cell in cells if cell not in found], args.budget))
 
 

@@ -189,13 +189,11 @@ def report(cells: Sequence[Mapping[str, Any]], missing: Sequence[str], budget: f
 
 
 def write_csv(path: Path, cells: Iterable[Mapping[str, Any]]) -> None:
-    """A line a cell, round, population, classifier and rule."""
-    lines = [{**each["cell"], **row} for each in cells for row in each["rows"]]
-    columns = ("dataset", "samples", "population", "way", "seed", "round", "head", "rule", *METRICS, "temperature", "n")
+    """A line a mean over the seeds."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(
-        line | {m: f"{line[m]:.4f}" for m in METRICS} | {"temperature": f"{line['temperature']:.3g}"} for line in lines
-    )
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow((*Key._fields, "seeds", "n", "temperature", *METRICS))
+    for key, row in sorted(means(cells).items()):
+        numbers = [f"{row[name]:.4f}" for name in METRICS]
+        writer.writerow((*key, f"{row['seeds']:g}", f"{row['n']:g}", f"{row['temperature']:.3g}", *numbers))
     write_whole(path, text.getvalue())
