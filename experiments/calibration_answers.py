@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from feature_training import Trained
 from features_and_heads import client_features, predictions, whitening
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.model_selection import StratifiedKFold
 from torch import Tensor
 
 from pfedgp_core.data.samples import ClientData
@@ -30,6 +29,7 @@ SEEN, UNSEEN = "seen", "never seen"
 RULES = ("1", "model's", "pooled leave-one-out", "own leave-one-out")
 STRENGTHS = np.geomspace(0.1, 1e4, 6)  # C of the softmax head's ridge
 FOLDS = 5
+STEPS, LONGEST, LEAST = 40, 4.0, 1e-6  # of Newton: how many, the longest of a logit, the least curvature
 WHITE = ("gp-white",)  # of the trees of `features_and_heads`; the default is fitted by the run's own method
 
 
@@ -115,14 +115,16 @@ def _unit(split: tuple[Tensor, Tensor | None, Tensor]) -> tuple[np.ndarray, np.n
 
 def cross_validated(features: np.ndarray, labels: np.ndarray) -> np.ndarray | None:
     """Log-likelihood by cross-validation for every strength; None where a class has a single sample."""
-    folds = min(FOLDS, int(np.unique(labels, return_counts=True)[1].min()))
-    if folds < 2 or len(np.unique(labels)) < 2:
+    classes, counts = np.unique(labels, return_counts=True)
+    folds = min(FOLDS, int(counts.min()))
+    if folds < 2 or len(classes) < 2:
         return None
-    split = StratifiedKFold(folds, shuffle=True, random_state=0)
-    found = [
-        cross_val_score(_head(i), features, labels, cv=split, scoring="neg_log_loss") for i in range(len(STRENGTHS))
-    ]
-    return len(labels) * np.mean(found, axis=1)
+    found = np.zeros(len(STRENGTHS))
+    for known, held in StratifiedKFold(folds, shuffle=True, random_state=0).split(features, labels):
+        weights, biases = ridges(features[known], labels[known] == classes[1], STRENGTHS)
+        logits = features[held] @ weights.T + biases
+        found -= np.logaddexp(0, np.where(labels[held] == classes[1], -1, 1)[:, None] * logits).sum(0)
+    return found
 
 
 def pooled_choice(scores: Iterable[np.ndarray | None]) -> int:
@@ -130,8 +132,26 @@ def pooled_choice(scores: Iterable[np.ndarray | None]) -> int:
     return int(np.argmax(sum((s for s in scores if s is not None), np.zeros(len(STRENGTHS)))))
 
 
-def _head(choice: int) -> LogisticRegression:
-    return LogisticRegression(C=STRENGTHS[choice], max_iter=1000)
+def ridges(features: np.ndarray, second: np.ndarray, strengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Logistic regressions of two classes, weights [S, d] and biases [S], by Newton's method in the samples.
+
+    They minimise C times the sum of -log p(class) plus half the squared norm of the weights, which are X'a: a step
+    solves (K + 1 / (C p (1 - p))) a + b = f + (y - p) / (p (1 - p)) under sum(a) = 0, for the logits f = K a + b.
+    """
+    n, y = len(features), second.astype(float)
+    system = np.ones((len(strengths), n + 1, n + 1))
+    gram = features @ features.T
+    system[:, :n, :n], system[:, n, n] = gram, 0.0
+    solution, logits, rows = np.zeros((len(strengths), n + 1)), np.zeros((len(strengths), n)), np.arange(n)
+    for _ in range(STEPS):
+        p = 1 / (1 + np.exp(-logits))
+        curvature = np.maximum(p * (1 - p), LEAST)
+        system[:, rows, rows] = gram.diagonal() + 1 / (strengths[:, None] * curvature)
+        wanted = np.concatenate([logits + (y - p) / curvature, np.zeros((len(strengths), 1))], axis=1)
+        solution = np.linalg.solve(system, wanted[..., None])[..., 0]
+        following = solution[:, :n] @ gram + solution[:, n:]
+        logits = logits + np.clip(following - logits, -LONGEST, LONGEST)
+    return solution[:, :n] @ features, solution[:, n]
 
 
 def _softmax(
@@ -140,10 +160,11 @@ def _softmax(
     """A logistic regression on the unit sphere; of a single class it is certain."""
     features, labels = _unit(splits["train"])
     classes = np.unique(labels)
-    head = _head(choice).fit(features, labels) if len(classes) > 1 else None
+    head = ridges(features, labels == classes[1], STRENGTHS[[choice]]) if len(classes) > 1 else None
     for name in splits.keys() - {"train"}:
         rows, wanted = _unit(splits[name])
-        logs = np.zeros((len(rows), 1)) if head is None else head.predict_log_proba(rows)
+        logits = np.zeros((len(rows), 0)) if head is None else rows @ head[0].T + head[1]
+        logs = -np.logaddexp(0, np.concatenate([logits, -logits], axis=1)) if head else np.zeros((len(rows), 1))
         yield name, (logs, label_columns(classes, wanted))
 
 

@@ -7,17 +7,16 @@ covariance c_i and f_i the variance s_i. Changing omega_i alone by delta changes
 .. math::
     r_{ci} = \frac{c_i^2}{v} \frac{\delta_{ci}}{1 + s_i \delta_{ci}}
 
-and j the point of the largest covariance: a training point itself, where f* is there. Its change is taken exactly; all
-others together as exp of their sum, each for the v that the first has left:
+and j the point of the largest covariance: a training point itself, where f* is there. Its change is taken exactly, all
+others together as exp of their sum:
 
 .. math::
-    v_c \approx v (1 - r_{cj}) \exp\Big(-(1 - r_{cj}) \sum_{i \ne j} r_{ci}\Big)
+    v_c \approx v (1 - r_{cj}) \exp\Big(-\sum_{i \ne j} r_{ci}\Big)
 
-Where f* is f_j, omega_j shrinks the covariances of f* by 1 - r_cj, as it does v, so that r_ci shrinks by that too;
-where f_j says little of f*, r_cj is near 0. This is right to first order in all changes, keeps the convexity of each,
-and is never negative. A node probability is off by 5e-4 at most in the tables of docs/solver.md, at training points
-too; at the mean omega alone, which leaves out that the chains differ, it was ten times that. In the M x M form of a
-FITC node the weights g take the place of omega, and a_i'u that of f_i.
+This is right to first order in all changes, keeps the convexity of each, and is never negative. A node probability is
+off by less than 1e-3 in the tables of docs/solver.md, at training points too; at the mean omega alone, which leaves out
+that the chains differ, it was ten times that. In the M x M form of a FITC node the weights g take the place of omega,
+and a_i'u that of f_i.
 """
 
 from typing import NamedTuple
@@ -122,6 +121,5 @@ def shifted(v: Tensor, shifts: Tensor, squares: Tensor) -> Tensor:
     base = v.clamp_min(_LEAST)
     largest, places = squares.max(0)
     first = shifts[:, places] * (largest / base)
-    left = 1 - first
-    found: Tensor = (shifts @ squares).div_(base).sub_(first).mul_(left).neg_().exp_().mul_(left).mul_(v)
+    found: Tensor = (shifts @ squares).div_(base).neg_().add_(first).exp_().mul_(1 - first).mul_(v)
     return found

@@ -8,6 +8,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 import torch
+from sklearn.linear_model import LogisticRegression
 
 from pfedgp_core.data.samples import ClientData, TensorSplit
 from pfedgp_core.errors import ConfigError
@@ -113,6 +114,17 @@ def test_a_ridge_needs_two_samples_of_every_class() -> None:
     assert answers.cross_validated(features, np.array([0] * 8 + [1])) is None
     assert answers.cross_validated(features, np.zeros(9, int)) is None
     assert answers.cross_validated(features, np.arange(9) % 2).shape == answers.STRENGTHS.shape
+
+
+@pytest.mark.parametrize(("n", "apart"), [(5, 1.0), (11, 1.0), (40, 0.2)])
+def test_a_ridge_is_that_of_scikit_learn(n: int, apart: float) -> None:
+    labels, features = np.arange(n) % 2, np.random.default_rng(0).normal(size=(n, 20))
+    features[:, 0] += apart * (2 * labels - 1)
+    weights, biases = answers.ridges(features, labels == 1, answers.STRENGTHS)
+    for strength, weight, bias in zip(answers.STRENGTHS, weights, biases, strict=True):
+        theirs = LogisticRegression(C=strength, max_iter=20000, tol=1e-9).fit(features, labels)
+        found = 1 / (1 + np.exp(-features @ weight - bias))
+        np.testing.assert_allclose(found, theirs.predict_proba(features)[:, 1], atol=1e-4)
 
 
 def test_of_classes_far_apart_the_pooled_ridge_is_the_weakest() -> None:

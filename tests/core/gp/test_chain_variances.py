@@ -25,7 +25,7 @@ def test_probabilities_at_training_points_are_those_of_the_dense_path(made, scal
     kernel = make_kernel("rbf", scale, 1.0)
     exact, fast = (FullGP(kernel, inputs, labels, 1e-3, solver=solver) for solver in ("dense", "iterative"))
     omega = exact.sample_omega(30, 10, Stream(0, "omega"))
-    assert largest_error(exact, fast, inputs, omega) < 5e-4
+    assert largest_error(exact, fast, inputs, omega) < 1e-3
 
 
 @pytest.mark.parametrize("scale", [8.0, 128.0])
@@ -34,7 +34,7 @@ def test_probabilities_at_inducing_inputs_that_are_training_points_too(scale):
     kernel = make_kernel("rbf", scale, 1.0)
     exact, fast = (FITC(kernel, inputs, labels, inputs[:60], 1e-3, solver=solver) for solver in ("dense", "iterative"))
     omega = exact.sample_omega(30, 10, Stream(0, "omega"))
-    assert largest_error(exact, fast, inputs[:60], omega) < 5e-4
+    assert largest_error(exact, fast, inputs[:60], omega) < 1e-3
 
 
 def test_a_single_point_s_variance_is_exact_in_every_chain():
