@@ -12,6 +12,7 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Error, Message, RecordDict
 
 from pfedgp_core.checks import printable
+from pfedgp_core.column_rules import FEDERATED
 from pfedgp_core.config import Settings
 from pfedgp_core.data.spec import DataSpec
 from pfedgp_core.errors import DataError, PFedGPError
@@ -31,6 +32,7 @@ from pfedgp_core.wire.names import (
     MODEL,
     MODEL_HASH,
     ROUND,
+    RULES,
     RUN,
     SETTINGS,
     SHARED,
@@ -79,7 +81,7 @@ _FINER = ("DamagedStateError", "MissingFileError", "UnreadableFileError")
 
 
 def read_request(message: Message) -> Request:
-    """Unpack a request of the server.
+    """Unpack a request of the server; rules on which the sites have agreed are part of its settings.
 
     Raises
     ------
@@ -87,12 +89,16 @@ def read_request(message: Message) -> Request:
         Its settings are not known here or too long, or a field is none that a server sends.
     """
     config = message.content.config_records[CONFIG]
+    spec = DataSpec.from_json(str(config[SPEC])) if SPEC in config else None
+    settings, agreed = _settings(str(config[SETTINGS])), spec.rules if spec else str(config.get(RULES, ""))
+    if agreed and settings.column_rules_from != FEDERATED:
+        raise DataError("The server sends rules of columns, and this run's sites do not agree on any.")
     return Request(
-        settings=_settings(str(config[SETTINGS])),
+        settings=settings.with_rules(agreed),
         round=_count(config, ROUND),
         split=str(config.get(SPLIT, "")),
         vector=_vector(message),
-        spec=DataSpec.from_json(str(config[SPEC])) if SPEC in config else None,
+        spec=spec,
         run=str(config.get(RUN, "")),
         accepted=_count(config, ACCEPTED),
         best=_count(config, BEST),

@@ -42,12 +42,15 @@ class SiteData(NamedTuple):
     origins : tuple of Origin, length N
     named : bool
         Whether all of them came with names of columns.
+    notes : tuple of str
+        On how they were read.
     """
 
     split: Split
     columns: tuple[str, ...]
     origins: tuple[Origin, ...]
     named: bool
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -124,12 +127,12 @@ class Onboarding:
             )
         if self.out.exists() and not (self.out.is_dir() and not any(self.out.iterdir())):
             raise ArtefactError(f"{self.out} is in use by something else: give --out a folder that does not exist yet.")
-        split, columns, origins, _ = self.samples_at(paths, model)
+        split, columns, origins, _, notes = self.samples_at(paths, model)
         samples = SiteSamples.compute(split, model, origins)
         choice, label = self.layout.kept_choice, self.label_column or LABEL
         site = SavedSite.fit(self._name(), model, samples, columns, choice, label_column=label)
         site.save(self.out)
-        return Outcome(site, notes=site_notes(site, split))
+        return Outcome(site, notes=(*notes, *site_notes(site, split)))
 
     def add(self, paths: Sequence[Path], model: TrainedModel | None = None) -> Outcome:
         """More data for the site that is there; the same, bit for bit, as a new site with all the data.
@@ -164,7 +167,7 @@ class Onboarding:
                 "leave out --model to add data, or give --refresh with all the data to change the model."
             )
         reading = self._as(former)
-        split, columns, origins, named = reading.samples_at(paths, former.model, former.columns)
+        split, columns, origins, named, notes = reading.samples_at(paths, former.model, former.columns)
         batch = next_batch(former.history)
         added = SiteSamples.compute(split, former.model, origins).arrived_with(batch)
         samples = former.samples.union(added)
@@ -173,12 +176,12 @@ class Onboarding:
         site = SavedSite.fit(self._name(former), former.model, samples, columns, choice, history, label)
         site.save(self.out, replace=True)
         said = f"Added {counted(len(added), 'sample')} to {len(former.samples)}."
-        return Outcome(site, (said,), site_notes(site, split, bool(former.columns) and not named))
+        return Outcome(site, (said,), (*notes, *site_notes(site, split, bool(former.columns) and not named)))
 
     def further_samples(self, site: SavedSite, paths: Sequence[Path]) -> tuple[SiteSamples, list[str]]:
         """The samples at the paths under the site's model, read as the site's own, with notes; raises as `add`."""
-        split, columns, origins, named = self._as(site).samples_at(paths, site.model, site.columns)
-        notes = site_scale_notes(site, split.inputs)
+        split, columns, origins, named, told = self._as(site).samples_at(paths, site.model, site.columns)
+        notes = [*told, *site_scale_notes(site, split.inputs)]
         notes += position_notes(split.inputs, columns if named else (), site.columns, "The site")
         return SiteSamples.compute(split, site.model, origins), notes
 
@@ -204,7 +207,7 @@ class Onboarding:
         former = SavedSite.load(self.out, self.allowed)
         model = model or former.model
         reading = self._as(former)
-        split, columns, origins, _ = reading.samples_at(paths, model)
+        split, columns, origins, _, notes = reading.samples_at(paths, model)
         changes = []
         if not same_posterior(model, former.model):
             changes.append(f"The model changed ({former.model.sha256[:12]} to {model.sha256[:12]}).")
@@ -228,7 +231,7 @@ class Onboarding:
         label = reading.label_column
         site = SavedSite.fit(self._name(former), model, samples, columns, choice, former.history, label)
         site.save(self.out, replace=True)
-        return Outcome(site, tuple(changes), site_notes(site, split))
+        return Outcome(site, tuple(changes), (*notes, *site_notes(site, split)))
 
     def _as(self, former: SavedSite) -> "Onboarding":
         """The same, which reads tables as those of the former site where nothing else is said."""
@@ -247,6 +250,7 @@ class Onboarding:
         Where the model has no names, the order is that of the site's former data, or else of the first table.
         """
         splits, origins, wanted, named = [], [], WantedColumns(model.columns, self.column_key), True
+        notes: list[str] = []
         model.prepare()
         for path in paths:
             if isinstance(path, Split):
@@ -259,10 +263,11 @@ class Onboarding:
             samples = self._samples(path, model, wanted)
             columns, named = columns or samples.columns, named and bool(samples.columns)
             splits.append(to_split(samples, model.class_names))
+            notes += samples.notes
             origins += origins_of(samples)
         inputs = joined_inputs([split.inputs for split in splits])
         split = Split(inputs, np.concatenate([split.labels for split in splits]))
-        return SiteData(split, columns, tuple(origins), named)
+        return SiteData(split, columns, tuple(origins), named, tuple(notes))
 
     def _samples(self, path: Path | Samples, model: TrainedModel, columns: WantedColumns) -> Samples:
         if isinstance(path, Samples):

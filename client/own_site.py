@@ -208,6 +208,8 @@ class OwnSite:
         columns = parts["train"].columns
         self.sent_columns = source.columns.sent(columns)
         remember_columns(source.path, columns, self.sent_columns if source.columns.key else ())
+        for note in dict.fromkeys(note for samples in parts.values() for note in samples.notes):
+            logger.warning("%s", note)
         counts = ", ".join(f"{self.count(part)} {part}" for part in PARTS)
         logger.info("own data: %s samples, each of shape %s", counts, shape_text(self.input_shape))
 

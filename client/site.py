@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from client.column_greeting import column_greeting
 from client.foreign_code import with_own_root
 from client.own_site import OwnSite, own_site
 from client.source import Source
+from pfedgp_core.column_rules import FEDERATED
 from pfedgp_core.config import Settings
 from pfedgp_core.data.datasets import ClientData, TensorSplit
 from pfedgp_core.data.own.class_ids import map_classes
@@ -81,6 +83,8 @@ def load_site(settings: Settings, node_config: Mapping[str, Any], spec: DataSpec
 def greeting(settings: Settings, node_config: Mapping[str, Any], spec: DataSpec | None = None) -> Hello:
     """Say who this client is and what it has; data of its own are read again if their files changed.
 
+    Where the sites are to agree on rules for their columns and have not yet, it tells of these (`column_greeting`).
+
     A site that has a class which the federation lacks, or inputs of another shape, says so in its own log; its hello
     says so to the server.
 
@@ -93,7 +97,10 @@ def greeting(settings: Settings, node_config: Mapping[str, Any], spec: DataSpec 
     """
     if has_own_data(node_config):
         choose_device(str(node_config.get("device", "auto")))
-        own = own_site(Source.of(settings, node_config)).refresh()
+        source = Source.of(settings, node_config)
+        if settings.column_rules_from == FEDERATED and (told := column_greeting(source)):
+            return told
+        own = own_site(source).refresh()
         _warn_of_misfit(own, settings, spec)
         return _hello_of(own)
     choose_device(str(node_config.get("device", "auto")))
@@ -114,6 +121,7 @@ def greeting(settings: Settings, node_config: Mapping[str, Any], spec: DataSpec 
         std=data.std,
         columns=data.columns,
         value_range=data.value_range,
+        rules=data.rules,
     )
 
 

@@ -37,10 +37,24 @@ from pfedgp_core.errors import ConfigError
 from pfedgp_core.names import name_fault, normal_name
 from pfedgp_core.words import cut
 
-__all__ = ["COLUMN_KINDS", "NO_RULES", "ColumnRule", "ColumnRules", "column_rules", "rules_text"]
+__all__ = [
+    "COLUMN_KINDS",
+    "FEDERATED",
+    "FILE",
+    "NAME",
+    "NO_RULES",
+    "UNKNOWN",
+    "ColumnRule",
+    "ColumnRules",
+    "column_rules",
+    "rules_text",
+]
+
+FILE, FEDERATED = "file", "federated"  # where rules are from: settings alone, or all sites' tables as well
 
 COLUMN_KINDS = ("number", "boolean", "category", "date", "ignore")
 CENSORED = ("", "limit", "half")
+UNKNOWN = "(unknown)"  # the value, in rules on which sites agreed, of a text that no site told
 LIMIT = 1_000_000  # characters of all rules
 VALUES = 1_000  # of one category
 NAME = 200  # characters of a column's name or of a value

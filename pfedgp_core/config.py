@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
-from pfedgp_core.column_rules import column_rules
+from pfedgp_core.column_rules import FEDERATED, FILE, column_rules
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.gp_settings import GPSettings
 from pfedgp_core.method_settings import MethodSettings, method_fields
@@ -49,6 +49,11 @@ class Settings(SimulationSettings):
     )
     column_rules: str = setting(
         "", "rules by which columns of tables become inputs, as JSON; in a settings file: tables [data.columns.NAME]"
+    )
+    column_rules_from: str = setting(
+        FILE,
+        "rules of all other columns: none (file), or as all sites' tables say before round 1 (federated)",
+        choices=(FILE, FEDERATED),
     )
     variant: str = setting("full", "GP at each tree node", choices=VARIANTS)
     objective: str = setting(
@@ -277,6 +282,10 @@ class Settings(SimulationSettings):
         flat = {kebab(f.name): getattr(self, f.name) for f in fields(self) if f.name not in GROUPS}
         gp = {f"gp.{kebab(f.name)}": getattr(self.gp, f.name) for f in fields(self.gp)}
         return flat | gp | self.own.to_run_config()
+
+    def with_rules(self, agreed: str) -> "Settings":
+        """The settings with the rules on which sites have agreed; themselves where there are none."""
+        return self.replace(column_rules=agreed, column_rules_from=FILE) if agreed else self
 
     def replace(self, **changes: Any) -> "Settings":
         """Return a copy with some fields changed (snake_case names)."""

@@ -46,9 +46,11 @@ def model_meta(
     """Return what a reader needs to use the model, as it is kept with it.
 
     The keys of ``temperature`` (`temperature_meta`) are there once one was chosen for this model; without them it is
-    1. Settings of simulated data are left out where sites brought their own.
+    1. Settings of simulated data are left out where sites brought their own. Rules on which sites have agreed stand in
+    the settings.
     """
     unknown = OF_SIMULATIONS if roster.own_data else ()
+    applied = settings.with_rules(spec.rules).to_run_config()
     return {
         "round": model.round,
         report.score_key: model.metrics.get(report.score),
@@ -58,7 +60,7 @@ def model_meta(
         **({"columns": list(spec.columns)} if spec.columns else {}),
         **({"value_range": spec.value_range} if spec.value_range else {}),
         "clients": [client.name for client in roster.all],
-        "settings": {key: value for key, value in settings.to_run_config().items() if key not in unknown},
+        "settings": {key: value for key, value in applied.items() if key not in unknown},
         **(temperature or {}),
     }
 

@@ -74,6 +74,7 @@ def main(args: argparse.Namespace) -> int:
         raise ConfigError("--json belongs to --site: leave it out.")
     if args.allow_network:
         raise ConfigError("--allow-network belongs to --site: leave it out, as a comparison builds no network.")
+    from pfedgp_core.column_rules import FEDERATED
     from pfedgp_core.config import Settings
     from pfedgp_core.data.own.reader import check_data
     from pfedgp_core.data.own.wanted_columns import WantedColumns
@@ -96,6 +97,7 @@ def main(args: argparse.Namespace) -> int:
         names, shape, values = model.class_names, model.input_shape, model.value_range
         columns, moments = WantedColumns(model.columns, column_key(args)), (model.mean, model.std)
         settings = model.settings
+    agrees = settings.column_rules_from == FEDERATED
     report = check_data(
         args.path,
         label_column=args.label_column,
@@ -104,7 +106,7 @@ def main(args: argparse.Namespace) -> int:
         resize=bool(args.input_shape),
         data_root=args.data_root or "",
         regression=args.regression or (args.path in DATASETS and DATASETS[args.path].task == "regression"),
-        layout=replace(layout_from(args, columns, values), rules=settings.column_rules),
+        layout=replace(layout_from(args, columns, values), rules=settings.column_rules, agrees=agrees),
         moments=moments,
     )
     print(report.text())

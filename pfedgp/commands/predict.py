@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 __all__ = ["add_arguments", "main"]
 
 ROWS = 2048  # samples that are read at a time
+NOTED = 20  # such parts of which it is said how they were read
 OWN = "own"  # value of --temperature
 
 
@@ -180,10 +181,10 @@ def _write(
     from pfedgp_core.site.streamed import predictions
 
     share, progress = 0.0, Progress("predictions")
-    noted = False
+    blocks = 0
 
     def samples() -> Iterator["Samples"]:
-        nonlocal share, noted
+        nonlocal share, blocks
         for block, reached in read_blocks(
             args.data,
             input_shape=site.model.prepare().input_shape,
@@ -193,9 +194,11 @@ def _write(
             layout=site_layout(args, site),
         ):
             share = reached
-            if not noted:
+            if not blocks:
                 print_notes(data_notes(site, block), f"by the first {counted(len(block), 'sample')}")
-                noted = True
+            elif blocks < NOTED:
+                print_notes(block.notes, "by later samples")
+            blocks += 1
             yield block
 
     begun = False

@@ -34,7 +34,7 @@ runs = "approved"              # "approved": those of pfedgp approve alone; "any
 # max-epsilon = 8.0            # of all updates that ever leave
 # dp-delta = 1e-5
 # hours = ["Mon-Fri 18:00-07:00", "Sat-Sun 00:00-24:00"]   # in this machine's time
-# metrics = ["results"]        # of: results, calibration, evidence, training, seconds
+# metrics = ["results"]        # of: results, calibration, evidence, training, seconds, columns
 # min-cell = 5                 # no count of fewer samples leaves
 # publications = true          # take published models
 """

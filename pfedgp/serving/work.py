@@ -78,10 +78,11 @@ class Work:
         return {"columns": list(self.site.columns)} if by_position else {}
 
     def _notes(self, samples: list["Samples"]) -> dict[str, list[str]]:
-        """Where all samples of the request together are on another scale than the model's data."""
+        """Texts that the model does not know, and where all samples together are on another scale than its data."""
         from pfedgp_core.site.data_notes import site_scale_notes
 
-        notes = site_scale_notes(self.site, np.concatenate([part.inputs for part in samples]))
+        notes = [note for part in samples for note in part.notes]
+        notes += site_scale_notes(self.site, np.concatenate([part.inputs for part in samples]))
         return {"notes": notes} if notes else {}
 
     def _predicted(self, samples: list["Samples"], temperature: float | None) -> Iterator["Predicted"]:

@@ -16,11 +16,12 @@ import numpy as np
 from flwr.app import Message
 
 from pfedgp.site.outgoing import check_parts, leaving_change, vector_in
+from pfedgp_core.column_rules import FEDERATED
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import PFedGPError, PolicyError
 from pfedgp_core.files.json_file import parse_object
 from pfedgp_core.policy import requests
-from pfedgp_core.policy.floor import evaluation_that_leaves, training_that_leaves
+from pfedgp_core.policy.floor import evaluation_that_leaves, greeting_that_leaves, training_that_leaves
 from pfedgp_core.policy.ledger import Ledger
 from pfedgp_core.policy.refusals import note_refusal
 from pfedgp_core.policy.runs import Runs, run_hash
@@ -187,8 +188,12 @@ class SiteGate:
             requests.require_hours(policy, self._now())
         check_parts(admitted.kind, reply.content)
         if admitted.kind == HELLO:
-            hello = Hello.from_wire(*unpack(reply.content.config_records[CONFIG]))
+            config = reply.content.config_records[CONFIG]
+            hello = Hello.from_wire(*unpack(config))
             _require_samples(policy, hello.n_train, hello.n_validation, hello.n_test)
+            if hello.summary:
+                asked = admitted.settings is not None and admitted.settings.column_rules_from == FEDERATED
+                config["hello"] = greeting_that_leaves(policy, hello, asked).to_wire()[0]["hello"]
         elif admitted.kind == ONBOARD:
             about = parse_object(str(reply.content.config_records[CONFIG][ONBOARDED]))
             _require_samples(policy, about["samples"])

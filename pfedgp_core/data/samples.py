@@ -94,6 +94,8 @@ class Dataset:
         Names of the features of a user's table; empty for other data.
     groups : mapping of split to tuple of str
         What each sample of a user's data belongs to, such as a patient; empty where they have no groups.
+    rules : str
+        On which the sites of a user's table have agreed; empty where they have not.
 
     Raises
     ------
@@ -114,6 +116,7 @@ class Dataset:
     value_range: str = ""
     columns: tuple[str, ...] = ()
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rules: str = ""
 
     def __post_init__(self) -> None:
         for name, split in self.splits().items():

@@ -61,6 +61,8 @@ class ClientSummary:
         Of a user's own images.
     columns : tuple of str
         Of a user's own table.
+    rules : str
+        On which its sites have agreed.
     """
 
     name: str
@@ -72,6 +74,7 @@ class ClientSummary:
     std: tuple[float, ...]
     value_range: str = ""
     columns: tuple[str, ...] = ()
+    rules: str = ""
 
 
 def simulated_summary(settings: Settings, index: int) -> ClientSummary:
@@ -89,6 +92,7 @@ def simulated_summary(settings: Settings, index: int) -> ClientSummary:
         tuple(dataset.std.tolist()),
         dataset.value_range,
         dataset.columns,
+        dataset.rules,
     )
 
 

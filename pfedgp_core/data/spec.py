@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pfedgp_core.checks import MALFORMED, count, finite, text
+from pfedgp_core.column_rules import column_rules
 from pfedgp_core.data.column_names import columns_fault
 from pfedgp_core.data.moments import divisors
 from pfedgp_core.data.value_range import RANGES
@@ -68,6 +69,8 @@ class DataSpec:
     value_range : str
         Of images, see `pfedgp_core.data.value_range`; empty for vectors, and for bytes in a description of a former
         version.
+    rules : str
+        By which columns of tables become inputs, where the sites have agreed on them; else they stand in the settings.
     """
 
     class_names: tuple[str, ...]
@@ -76,14 +79,15 @@ class DataSpec:
     std: tuple[float, ...] = ()
     columns: tuple[str, ...] = ()
     value_range: str = ""
+    rules: str = ""
 
     def to_json(self) -> str:
         """Return the fields as one JSON text."""
         return self._written
 
     @cached_property
-    def _written(self) -> str:
-        return json.dumps(asdict(self))  # once: it goes with every request, and twice into every checkpoint
+    def _written(self) -> str:  # once: it goes with every request, and twice into every checkpoint
+        return json.dumps({key: value for key, value in asdict(self).items() if value or key != "rules"})
 
     @classmethod
     def from_json(cls, written: str) -> "DataSpec":
@@ -105,7 +109,11 @@ class DataSpec:
                 tuple(finite(x) for x in fields["std"]),
                 tuple(text(name) for name in fields.get("columns", ())),  # former versions have none
                 text(fields.get("value_range", "")),
+                text(fields.get("rules", "")),
             )
+            column_rules(spec.rules)
+        except ConfigError as error:
+            raise DataError(f"description of the federation's data with rules that are none ({error})") from None
         except MALFORMED as error:
             raise DataError(f"malformed description of the federation's data ({type(error).__name__})") from None
         if not 1 <= len(spec.input_shape) <= 3 or not 0 < math.prod(spec.input_shape) <= LARGEST_SHAPE:

@@ -2,17 +2,20 @@
 
 A count below the floor is suppressed with what belongs to it. Bins of confidence are joined with their neighbours,
 which keeps the sums; a table of classes leaves whole or not at all, because the sums beside it would tell the cell that
-is missing; an evaluation of fewer samples does not leave.
+is missing; an evaluation of fewer samples does not leave. What a table's columns hold goes by `TableSummary`.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
+from pfedgp_core.data.tables.summary import FEWEST
 from pfedgp_core.errors import PolicyError
 from pfedgp_core.metrics.classification import BINS
 from pfedgp_core.policy.site_policy import SitePolicy
+from pfedgp_core.wire.hello import Hello
 
-__all__ = ["evaluation_that_leaves", "joined_bins", "training_that_leaves"]
+__all__ = ["evaluation_that_leaves", "greeting_that_leaves", "joined_bins", "training_that_leaves"]
 
 Numbers = dict[str, Any]
 _RESULTS, _CALIBRATION, _EVIDENCE = ("sums.", "own."), "calibration.", "evidence."
@@ -21,6 +24,36 @@ _COUNTED = "bin_count", "bin_confidence", "bin_correct"
 _LOGS = ("counter.", "seconds.")
 _TRAINING = ("loss", "steps", "gradients")
 _NEEDED = ("n_train", "steps", "gradients")  # without these the server takes no reply
+
+
+def greeting_that_leaves(policy: SitePolicy, hello: Hello, asked: bool) -> Hello:
+    """A greeting with what of a table's columns may leave.
+
+    Parameters
+    ----------
+    policy : SitePolicy
+    hello : Hello
+    asked : bool
+        Whether the run has sites agree on rules for columns.
+
+    Raises
+    ------
+    PolicyError
+        The policy keeps that back, or nobody asked for it.
+    DataError
+        What the greeting tells of them is none.
+    """
+    if not hello.summary:
+        return hello
+    if not asked:
+        raise PolicyError("The greeting tells what columns hold, which the run does not ask for: nothing leaves.")
+    if "columns" not in policy.metrics:
+        raise PolicyError(
+            "The run has sites agree on rules by what they tell of their columns (column-rules-from = federated), and "
+            "the policy keeps that at the site: nothing leaves."
+        )
+    told = hello.table.floored(policy.min_cell) if policy.min_cell > FEWEST else hello.table
+    return replace(hello, mean=told.means, std=told.stds, summary=told.to_json())
 
 
 def training_that_leaves(policy: SitePolicy, metrics: Mapping[str, Any]) -> Numbers:

@@ -21,8 +21,8 @@ __all__ = ["FILE", "FOLDER", "METRICS", "SitePolicy", "read_policy"]
 FOLDER, FILE = "policy", "policy.toml"
 RUNS = ("approved", "any")
 # Groups of numbers about the site's samples: results of an evaluation, tables of bins and classes, sums for the model's
-# temperature, what an update reports beside its vector, and seconds.
-METRICS = ("results", "calibration", "evidence", "training", "seconds")
+# temperature, what an update reports beside its vector, seconds, and what a table's columns hold.
+METRICS = ("results", "calibration", "evidence", "training", "seconds", "columns")
 _WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 
 

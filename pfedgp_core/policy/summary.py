@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from pfedgp_core.column_rules import FEDERATED
 from pfedgp_core.config import Settings
+from pfedgp_core.data.tables.summary import FEWEST
 from pfedgp_core.policy.ledger import Ledger
 from pfedgp_core.policy.requests import effective_settings, most_updates
 from pfedgp_core.policy.runs import run_hash
@@ -20,7 +22,12 @@ GROUPS = {  # in words
     "evidence": "sums of log probabilities for the model's temperature",
     "training": "the loss, numbers of steps, and counters of numerical events",
     "seconds": "how long its parts took",
+    "columns": (
+        "of each column of a table its kind, how many rows have a value and a gap, mean and deviation of numbers, and "
+        "texts with how many rows have them, never of fewer than {} rows"
+    ),
 }
+COLUMNS = "columns"  # the group that leaves once, where sites agree on rules
 NETWORK = "the shared network"
 # A head's biases tell a site's classes in proportion to their numbers (docs/privacy.md).
 WITH_HEAD = "the shared network and the shared softmax head, whose biases move with the numbers of the site's classes,"
@@ -50,6 +57,7 @@ def summary(policy: SitePolicy, settings: Settings, ledger: Ledger) -> dict[str,
     noised = effective_settings(policy, settings)
     left = max(0, most - done)
     default = Settings().to_run_config()
+    agrees = settings.column_rules_from == FEDERATED and COLUMNS in policy.metrics
     return {
         "run": key,
         "method": settings.method,
@@ -67,7 +75,8 @@ def summary(policy: SitePolicy, settings: Settings, ledger: Ledger) -> dict[str,
         "epsilon_after": _finite(ledger.epsilon(policy.dp_delta, noised.dp_noise, left)) if noised.dp_noise else None,
         "delta": policy.dp_delta,
         "greeting": GREETING,
-        "metrics": {name: GROUPS[name] for name in METRICS if name in policy.metrics},
+        "metrics": {name: GROUPS[name] for name in METRICS if name in policy.metrics and name != COLUMNS},
+        "columns": GROUPS[COLUMNS].format(max(FEWEST, policy.min_cell)) if agrees else None,
         "min_cell": policy.min_cell,
         "stays": STAYS,
     }
@@ -93,6 +102,7 @@ def described(about: dict[str, Any]) -> str:
             f"  at most {about['updates_at_most']} times ({about['updates_sent']} up to now): {about['update']} after "
             f"training on the site's samples, {noise}{bound}"
         ),
+        *([f"  once, for rules of columns: {about['columns']}"] if about["columns"] else []),
         *(f"  with each evaluation or update: {words}" for words in about["metrics"].values()),
         f"  no count of fewer than {about['min_cell']} samples" if about["min_cell"] > 1 else "  counts of any size",
         f"Privacy of the updates: epsilon {spent}.",

@@ -13,9 +13,8 @@ __all__ = ["data_notes", "position_notes", "site_scale_notes"]
 
 def data_notes(site: SavedSite, samples: Samples) -> list[str]:
     """Notes on samples of the model's shape; empty where there is nothing to say."""
-    return site_scale_notes(site, samples.inputs) + position_notes(
-        samples.inputs, samples.columns, site.columns, "The site"
-    )
+    positions = position_notes(samples.inputs, samples.columns, site.columns, "The site")
+    return [*samples.notes, *site_scale_notes(site, samples.inputs), *positions]
 
 
 def site_scale_notes(site: SavedSite, inputs: np.ndarray) -> list[str]:

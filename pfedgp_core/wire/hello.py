@@ -9,6 +9,7 @@ from typing import Any
 from pfedgp_core.checks import MALFORMED, count, finite, not_negative, text
 from pfedgp_core.data.column_names import columns_fault
 from pfedgp_core.data.spec import CLASS_NAME_LIMIT, normal_class
+from pfedgp_core.data.tables.summary import TableSummary
 from pfedgp_core.data.value_range import RANGES
 from pfedgp_core.errors import DataError
 from pfedgp_core.files.json_file import parse_object
@@ -51,6 +52,11 @@ class Hello:
     value_range : str
         Of images of a client's own, see `pfedgp_core.data.value_range`; empty for vectors, in a simulation, and for
         bytes of a former version.
+    summary : str
+        What a table's columns hold, from which sites agree on rules (`pfedgp_core.data.tables.summary`); the greeting
+        is then of columns as they are, with all samples as ``n_train``, and without classes. Empty else.
+    rules : str
+        In a simulation: the rules on which its sites agree, where they do.
     """
 
     name: str
@@ -66,10 +72,13 @@ class Hello:
     std: tuple[float, ...] = ()
     columns: tuple[str, ...] = ()
     value_range: str = ""
+    summary: str = ""
+    rules: str = ""
 
     def to_wire(self) -> tuple[Fields, Fields]:
         """Return (config, metrics)."""
-        return {"hello": json.dumps(asdict(self))}, {}
+        told = {key: value for key, value in asdict(self).items() if value or key not in ("summary", "rules")}
+        return {"hello": json.dumps(told)}, {}
 
     @classmethod
     def from_wire(cls, config: Mapping[str, Any], metrics: Mapping[str, Any]) -> "Hello":
@@ -91,6 +100,8 @@ class Hello:
                 std=tuple(not_negative(x) for x in fields["std"]),
                 columns=tuple(text(name) for name in fields.get("columns", ())),  # former versions send none
                 value_range=text(fields.get("value_range", "")),
+                summary=text(fields.get("summary", "")),
+                rules=text(fields.get("rules", "")),
             )
         except MALFORMED as error:
             raise DataError(f"malformed hello ({type(error).__name__})") from None
@@ -113,6 +124,11 @@ class Hello:
         if max(hello.n_train, hello.n_validation, hello.n_test) > SAMPLE_LIMIT:
             raise DataError("hello with an implausible sample count")
         return hello
+
+    @property
+    def table(self) -> TableSummary:
+        """What the site tells of its columns; DataError says what it sends instead."""
+        return TableSummary.from_json(self.name, self.n_train, self.columns, self.mean, self.std, self.summary)
 
     @property
     def own_data(self) -> bool:

@@ -29,6 +29,7 @@ __all__ = [
     "PERSONAL",
     "REFUSED",
     "ROUND",
+    "RULES",
     "RUN",
     "SETTINGS",
     "SHARED",
@@ -48,6 +49,7 @@ SETTINGS, ROUND, SPLIT, SPEC = "settings", "round", "split", "spec"  # config of
 # Config of a request to a client that keeps a state of its own: the run, the same over resumes; the last round, up to
 # that of the model in the request, in which this client's update was accepted (0: none); the round of the best model.
 RUN, ACCEPTED, BEST = "run", "accepted", "best"
+RULES = "rules"  # config of a greeting: the rules of columns on which sites have agreed, before the data are fixed
 LEFT_OUT = "left_out"  # config of an evaluation request: whether sums of the training data are wanted, each left out
 CLASSES = "classes"  # config of a request whose vector has only what a client with these class ids needs
 CLIENT, STATUS = "client", "status"  # config of a reply

@@ -13,11 +13,17 @@ from pfedgp_core.wire.names import HELLO
 from server.clients.notices import Notices
 from server.flower.messages import push, request
 
-__all__ = ["Greetings"]
+__all__ = ["BROKEN_RETRY_AFTER", "RETRY_AFTER", "Greetings"]
 
 logger = logging.getLogger("pfedgp.server")
 
+# Seconds until a node is greeted again that could not answer, or whose name another connected node has: a client that
+# came back after a crash, whose former node counts as connected for up to a minute.
+RETRY_AFTER = 2.0
+BROKEN_RETRY_AFTER = 30.0  # the same where somebody has to mend its data or its configuration
 LONGEST_PAUSE = 60.0  # seconds between greetings of a node whose answers fail again and again
+# Flower's codes of errors that come back unchanged however often one asks: the app does not load, raises, is refused.
+LASTING_ERRORS = {1, 2, 7}
 GRACE = 1.0  # seconds that an answer may take beyond the life of its question
 
 
@@ -78,6 +84,14 @@ class Greetings:
         """A node cannot take part as it is; it is greeted again later, as its operator may mend it."""
         self.refused[node] = reason
         self.put_off(node, sentence, seconds)
+
+    def failed(self, node: int, who: str, error: str, answer: Message) -> None:
+        """A node's answer is an error, or cannot be read; `who` says whose it is."""
+        reason = f"{error} (its own log says more)"
+        if not answer.has_error() or answer.error.code in LASTING_ERRORS:
+            self.refuse(node, error, f"{who} cannot take part: {reason}", BROKEN_RETRY_AFTER)
+        else:
+            self.put_off_longer(node, f"{who} cannot take part for now: {reason}", RETRY_AFTER)
 
     def forget(self, nodes: Collection[int]) -> None:
         """Nodes that left may be greeted as soon as they come back."""

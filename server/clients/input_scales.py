@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from pfedgp_core.data.spec import LARGEST_INPUT, DataSpec
+from pfedgp_core.data.usual_moments import FEWEST_SITES, SMALLEST_SPREAD, usual_moments
 from pfedgp_core.wire.hello import Hello
-from server.clients.bounded_moments import SMALLEST_SPREAD, far_moments, usual_moments
+from server.clients.bounded_moments import far_moments
 from server.clients.columns import aligned, usual_columns
 from server.clients.grey_values import inverted_doubts
 from server.clients.value_ranges import comparable, feature_text
@@ -55,7 +56,7 @@ def on_another_scale(hellos: Sequence[Hello]) -> dict[str, str]:
         A reason by the site's name.
     """
     holders = _holders(hellos)
-    if len(holders) < 3:
+    if len(holders) < FEWEST_SITES:
         return {}
     means, stds = _moments(holders)
     centre, spread, usual = usual_moments(means, stds)

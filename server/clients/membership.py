@@ -184,7 +184,7 @@ def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
             raise RunFailedError(reason)
     if not first.own_data:
         told = (first.class_names, first.input_shape, first.mean, first.std, first.columns, first.value_range)
-        return DataSpec(*told)
+        return DataSpec(*told, first.rules)
     if len({hello.input_shape for hello in hellos}) > 1:
         shapes = few([f"{hello.name}: {shape_text(hello.input_shape)}" for hello in hellos])
         raise RunFailedError(

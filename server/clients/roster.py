@@ -12,14 +12,14 @@ from pfedgp_core.data.spec import DataSpec, class_list, parse_shape
 from pfedgp_core.errors import DataError
 from pfedgp_core.wire.hello import Hello
 from pfedgp_core.words import counted
+from server.clients.agreement import Agreement, comparable_tables, unlike_the_others
 from server.clients.answering import Answering
-from server.clients.class_counts import crowding
 from server.clients.federation_words import log_federation
-from server.clients.greetings import Greetings
+from server.clients.greetings import BROKEN_RETRY_AFTER, RETRY_AFTER, Greetings
 from server.clients.input_scales import off_scale, scale_doubts
 from server.clients.kept_clients import KeptClients
 from server.clients.key_names import KeyNames
-from server.clients.membership import as_member, common_spec, difference, misfit, outsiders
+from server.clients.membership import as_member, common_spec, difference
 from server.clients.presence import Presence
 from server.clients.record import NOWHERE, Client
 from server.clients.roster_state import read_roster_state
@@ -29,13 +29,6 @@ from server.flower.reply_checks import read_hello
 __all__ = ["Client", "Roster"]
 
 logger = logging.getLogger("pfedgp.server")
-
-# Seconds until a node is greeted again that could not answer, or whose name another connected node has: a client that
-# came back after a crash, whose former node counts as connected for up to a minute.
-RETRY_AFTER = 2.0
-BROKEN_RETRY_AFTER = 30.0  # the same where somebody has to mend its data or its configuration
-# Flower's codes of errors that come back unchanged however often one asks: the app does not load, raises, is refused.
-LASTING_ERRORS = {1, 2, 7}
 
 
 class Roster:
@@ -75,7 +68,7 @@ class Roster:
         self.answering = Answering(settings.wait_timeout)
         self.connected: set[int] = set()
         self._greetings = Greetings(window)
-        self._keys, self._kept = KeyNames(), KeptClients()
+        self._keys, self._kept, self._agreement = KeyNames(), KeptClients(), Agreement(settings)
         self._called: dict[int, str] = {}  # node id -> what its client was last called
         self.awaited: set[str] = set()
         self.started = False
@@ -98,7 +91,7 @@ class Roster:
     @property
     def spec(self) -> DataSpec:
         """Classes, shape and normalisation of the federation's data; before `freeze` what they would be now."""
-        return self._spec or common_spec([client.hello for client in self.all], self.settings)
+        return self._spec or self._agreement.completed(common_spec([c.hello for c in self.all], self.settings))
 
     @property
     def all(self) -> list[Client]:
@@ -139,15 +132,20 @@ class Roster:
         """Before the federation's data are fixed, refuse who does not belong with most of those that are there."""
         if self._spec is not None or self.started:
             return
-        there = [client.hello for client in self.online()]
-        refused = outsiders(there) if there else {}
-        refused |= crowding([hello for hello in there if hello.name not in refused], self.settings)
-        for name, reason in refused.items():
+        for name, reason in unlike_the_others([client.hello for client in self.online()], self._agreement).items():
             node = self.clients.pop(name).node_id
             self._greetings.refuse(node, reason, f"refused: {reason}", BROKEN_RETRY_AFTER)
         self._there = None
-        for doubt in scale_doubts([client.hello for client in self.all]):
+        for doubt in scale_doubts(comparable_tables([client.hello for client in self.all])):
             logger.warning("%s", doubt)
+
+    def agree(self) -> bool:
+        """Fix the rules of the sites' columns where these are to agree on them; then all are greeted anew with them."""
+        if not (self._agreement.open and self.own_data):
+            return False
+        self._agreement.close([client.hello for client in self.online()])
+        self.clients, self._there, self._own = {}, None, None
+        return True
 
     def freeze(self) -> DataSpec:
         """Fix what the federation's data are, from all clients that joined up to now; once.
@@ -176,6 +174,7 @@ class Roster:
         for name in self.clients:
             self._keys.joined(name)
         self._there, self._spec, self.started = None, spec, True
+        self._agreement.adopt(spec.rules)
         self.awaited = set(awaited if self.own_data else self.clients)
 
     def to_state(self) -> dict[str, Any]:
@@ -199,7 +198,8 @@ class Roster:
             self._displace()
             self._there = None
         lifetimes, by_node = self._to_greet(), self.by_node()
-        for node in self._greetings.send(grid, request_config(self.settings, spec=self._spec), lifetimes):
+        asks = request_config(self.settings, spec=self._spec, rules=self._agreement.rules)
+        for node in self._greetings.send(grid, asks, lifetimes):
             if node in by_node:
                 self.answering.greeted(by_node[node].name)
         for node, message in self._greetings.answers(grid):
@@ -245,27 +245,26 @@ class Roster:
         try:
             hello = read_hello(message)
         except DataError as error:
-            reason, known = f"{error} (its own log says more)", self.by_node().get(node)
-            who = known.name if known else f"node {node}"
-            if not message.has_error() or message.error.code in LASTING_ERRORS:
-                self._greetings.refuse(node, str(error), f"{who} cannot take part: {reason}", BROKEN_RETRY_AFTER)
-            else:
-                self._greetings.put_off_longer(node, f"{who} cannot take part for now: {reason}", RETRY_AFTER)
+            known = self.by_node().get(node)
+            who = known.name if known else self._keys.of(node) or f"node {node}"
+            self._greetings.failed(node, who, str(error), message)
             return
-        namesake = self.clients.get(hello.name)
-        if reason := self._keys.pretended(hello.name, node, self.clients):
-            self._greetings.refuse(node, reason, f"refused: {reason}", BROKEN_RETRY_AFTER)
-        elif namesake and namesake.node_id != node and namesake in self.online():
+        namesake, reason = self.clients.get(hello.name), self._keys.pretended(hello.name, node, self.clients)
+        if not reason and namesake and namesake.node_id != node and namesake in self.online():
             reason = f"Two connected clients are named {hello.name!r}: give each its own client-name."
             self._greetings.put_off(node, f"node {node} cannot take part for now: {reason}", RETRY_AFTER)
-        elif reason := self._keys.twin(hello.name, node, self.clients):
+        elif reason := reason or self._keys.twin(hello.name, node, self.clients) or self._unfit(hello):
             self._greetings.refuse(node, reason, f"refused: {reason}", BROKEN_RETRY_AFTER)
-        elif self.started and self.clients and (reason := difference(hello, self.reference)):
-            self._greetings.refuse(node, reason, f"node {node} is refused: {reason}", BROKEN_RETRY_AFTER)
-        elif hello.own_data and (reason := misfit(hello, self.settings, self._spec)):
-            self._greetings.refuse(node, reason, f"refused: {reason}", BROKEN_RETRY_AFTER)
+        elif hello.summary and not self._agreement.open:
+            late = f"{hello.name} tells of its columns after the sites have agreed on rules: it is asked again"
+            self._greetings.put_off_longer(node, late, RETRY_AFTER)
         else:
             self._welcome(node, as_member(hello, self._spec) if self._spec else hello)
+
+    def _unfit(self, hello: Hello) -> str:
+        """Say why a client does not belong here; empty where it does."""
+        reason = difference(hello, self.reference) if self.started and self.clients else ""
+        return reason or self._agreement.unfit(hello, self._spec)
 
     def _displace(self) -> None:
         """Take a name from a client that used it before the site with that key came; its rounds are not the owner's."""

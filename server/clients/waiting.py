@@ -39,7 +39,7 @@ SHOWN = 10  # names in a sentence
 
 
 def wait_for_clients(roster: "Roster", grid: Grid) -> None:
-    """Refresh a roster until enough clients are there; the first time, freeze it.
+    """Refresh a roster until enough clients are there; the first time, freeze it, and have them agree before.
 
     Before the first round that is every client of a simulated data set, or ``min-clients`` clients with data of their
     own; later it is ``min-results``. Where ``min-clients`` is 0 it is ``clients-per-round``, less the connected sites
@@ -64,6 +64,9 @@ def wait_for_clients(roster: "Roster", grid: Grid) -> None:
         if len(roster.online()) >= needed and _awaited_are_here(roster, now - start):
             roster.settle()
             if len(roster.online()) >= _needed(roster, now - start):
+                if roster.agree():
+                    poll.news()
+                    continue
                 _tell_of_unfit(roster)
                 roster.freeze()
                 roster.started = True

@@ -15,7 +15,20 @@ from flwr.serverapp import Grid
 from pfedgp_core.config import Settings
 from pfedgp_core.data.spec import DataSpec
 from pfedgp_core.wire.layout import fits, pack
-from pfedgp_core.wire.names import ARRAYS, BEST, CLASSES, CONFIG, ROUND, RUN, SETTINGS, SHARED, SPEC, SPLIT, Fields
+from pfedgp_core.wire.names import (
+    ARRAYS,
+    BEST,
+    CLASSES,
+    CONFIG,
+    ROUND,
+    RULES,
+    RUN,
+    SETTINGS,
+    SHARED,
+    SPEC,
+    SPLIT,
+    Fields,
+)
 from pfedgp_core.words import few
 from server.flower.deadline import objects_until
 
@@ -46,6 +59,7 @@ def request_config(
     spec: DataSpec | None = None,
     run: str = "",
     best: int = 0,
+    rules: str = "",
 ) -> ConfigRecord:
     """Return the config of a request: the whole effective settings, so that every client obeys this run.
 
@@ -61,11 +75,15 @@ def request_config(
         Names the run, the same after a resume.
     best : int
         Round of the best model up to now; 0: there is none.
+    rules : str
+        On which sites have agreed, before there is a `spec`, which holds them.
     """
     config: dict[str, str | int] = {SETTINGS: json.dumps(settings.to_run_config()), ROUND: round, SPLIT: split}
     config |= {RUN: run, BEST: best}
     if spec is not None:
         config[SPEC] = spec.to_json()
+    elif rules:
+        config[RULES] = rules
     return ConfigRecord(config)  # type: ignore[arg-type]
 
 

@@ -58,8 +58,9 @@ class Layout:
     choice : TableChoice
         Which columns of a table are features.
     rules : str, optional
-        By which they become inputs: the setting ``column-rules``. None where a run will bring it: what needs a rule is
-        noted then, and no problem.
+        By which they become inputs: the setting ``column-rules``. None where a run will bring it.
+    agrees : bool
+        Whether the sites of a run will agree on rules for all columns that have none.
     """
 
     columns: WantedColumns | None = None
@@ -71,6 +72,12 @@ class Layout:
     model_range: str = ""
     choice: TableChoice = AS_NAMED
     rules: str | None = ""
+    agrees: bool = False
+
+    @property
+    def rules_follow(self) -> bool:
+        """Whether there will be rules that are not known yet: what needs one is noted then, and no problem."""
+        return self.rules is None or self.agrees
 
     @property
     def window_ends(self) -> tuple[float, float]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from pfedgp_core.data.own.layout import AS_TOLD, Layout
 from pfedgp_core.data.tables.facts import ColumnFacts
+from pfedgp_core.data.tables.raw import RawTable
 from pfedgp_core.data.value_range import joined_inputs
 from pfedgp_core.memory import MemoryLimit, inputs_need, require_memory
 
@@ -43,6 +44,8 @@ class Wanted:
         How the values of a sample stand.
     describe : bool
         Whether the findings get what each column of a table holds.
+    raw : bool
+        Whether they get a table as it was read.
     """
 
     input_shape: tuple[int, ...] | None = None
@@ -54,6 +57,7 @@ class Wanted:
     room: Callable[[int, int], None] | None = None
     layout: Layout = AS_TOLD
     describe: bool = False
+    raw: bool = False
 
     def require_room(self, samples: int, classes: int) -> None:
         """Make sure that so many samples, resized to the wanted shape, keep to the limits; raises MemoryLimitError."""
@@ -84,6 +88,8 @@ class Samples:
         Of images, see `pfedgp_core.data.value_range`; empty for vectors.
     groups : tuple of str, length N, or None
         What each sample belongs to, such as a patient or a volume: samples of a group stay together. None: nothing.
+    notes : tuple of str
+        What a person should know of how they were read.
     """
 
     inputs: np.ndarray
@@ -93,6 +99,7 @@ class Samples:
     digests: np.ndarray | None = None
     value_range: str = ""
     groups: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -147,6 +154,10 @@ class Findings:
         What each column of a table holds, where that was asked for.
     rules : str
         A draft of rules for these columns, as TOML.
+    raw : RawTable or None
+        The features for which there is no rule, as they were read, where that was asked for.
+    groups : tuple of str or None
+        Of its rows.
     """
 
     kind: str = ""
@@ -154,6 +165,8 @@ class Findings:
     remarks: list[str] = field(default_factory=list)
     columns: tuple[ColumnFacts, ...] = ()
     rules: str = ""
+    raw: RawTable | None = None
+    groups: tuple[str, ...] | None = None
 
     def problem(self, sentence: str) -> None:
         """Note what makes the data unusable."""

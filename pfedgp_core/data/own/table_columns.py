@@ -15,7 +15,7 @@ from pfedgp_core.data.tables.choice import is_index
 from pfedgp_core.data.tables.draft import draft_rules
 from pfedgp_core.data.tables.encode import encoded
 from pfedgp_core.data.tables.facts import column_facts
-from pfedgp_core.data.tables.faults import sentences
+from pfedgp_core.data.tables.faults import sentences, unknown_texts
 from pfedgp_core.data.tables.raw import RawTable
 from pfedgp_core.errors import DataError
 from pfedgp_core.words import counted, cut, few
@@ -147,7 +147,11 @@ def usable_rows(table: RawTable, marks: Marks, roles: Roles, wanted: Wanted, fin
         findings.columns = column_facts(table, marks.labels, roles.label, roles.features)
         findings.rules = draft_rules(table, roles.features)
     own_groups = None if marks.groups is None else tuple(map(group_name, marks.groups))
-    made = encoded(table.select(roles.features), column_rules(wanted.layout.rules or ""))
+    rules = column_rules(wanted.layout.rules or "")
+    if wanted.raw:
+        findings.raw = table.select([name for name in roles.features if rules.of(name) is None])
+        findings.groups = own_groups
+    made = encoded(table.select(roles.features), rules)
     matrix, inputs = made.matrix(len(table)), tuple(made.names)
     if wanted.layout.columns is not None:
         order = list(wanted.layout.columns.order("the table", inputs))
@@ -157,9 +161,11 @@ def usable_rows(table: RawTable, marks: Marks, roles: Roles, wanted: Wanted, fin
     good = np.asarray(np.isfinite(values).all(axis=1))
     ruled, unruled = ([f for f in made.faults if (f.rule is None) == lacks] for lacks in (False, True))
     for sentence in sentences(unruled, table.ids):
-        (findings.remark if wanted.layout.rules is None else findings.problem)(sentence)
+        (findings.remark if wanted.layout.rules_follow else findings.problem)(sentence)
     for sentence in sentences(ruled, table.ids):
         findings.problem(sentence)
+    notes = tuple(unknown_texts(made.unknown, table.ids))
+    findings.remarks += notes
     _note_overflow(matrix, values, inputs, table.ids, findings)
     if wanted.labelled:
         good &= _filled(marks.labels, "class", roles.label, table.ids, findings)
@@ -173,7 +179,7 @@ def usable_rows(table: RawTable, marks: Marks, roles: Roles, wanted: Wanted, fin
     kept, groups = (None if of is None else tuple(of[i] for i in rows) for of in (marks.labels, own_groups))
     digests = input_digests(chosen[:, _by_name(inputs)]) if wanted.digests else None
     called = [name or one for name, one in zip(marks.names or [""] * len(table), table.ids, strict=True)]
-    return Samples(chosen, tuple(called[i] for i in rows), kept, inputs, digests, groups=groups)
+    return Samples(chosen, tuple(called[i] for i in rows), kept, inputs, digests, groups=groups, notes=notes)
 
 
 def _filled(

@@ -10,7 +10,7 @@ from pfedgp_core.data.partitions.sites import Sites
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.numerics.streams import Stream
 
-__all__ = ["natural"]
+__all__ = ["drawn_sites", "natural"]
 
 
 def natural(labels: Mapping[str, np.ndarray], n_classes: int, settings: Settings, sites: Sites) -> Partition:
@@ -40,8 +40,7 @@ def natural(labels: Mapping[str, np.ndarray], n_classes: int, settings: Settings
             f"clients = {wanted} is more than the {len(kept)} of {len(sites.names)} sites that have at least "
             f"natural-floor = {settings.natural_floor} samples: lower one of them."
         )
-    if len(kept) > wanted:
-        kept = np.sort(Stream(settings.seed, "partition", "natural").numpy.choice(kept, wanted, replace=False))
+    kept = drawn_sites(kept, settings)
     own = {split: sites.rows(split) for split in checked}
     indices = {split: tuple(frozen(own[split][site]) for site in kept.tolist()) for split in checked}
     counts = np.array([np.bincount(checked["train"][rows], minlength=n_classes) for rows in indices["train"]])
@@ -58,3 +57,10 @@ def natural(labels: Mapping[str, np.ndarray], n_classes: int, settings: Settings
         indices=indices,
         left_out={split: n for split, n in unused.items() if n},
     )
+
+
+def drawn_sites(kept: np.ndarray, settings: Settings) -> np.ndarray:
+    """As many of the sites as there are clients, ascending; all where there are no more."""
+    if len(kept) <= settings.clients:
+        return kept
+    return np.sort(Stream(settings.seed, "partition", "natural").numpy.choice(kept, settings.clients, replace=False))

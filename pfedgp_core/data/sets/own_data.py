@@ -19,19 +19,22 @@ from typing import Any
 
 import numpy as np
 
+from pfedgp_core.column_rules import FEDERATED
 from pfedgp_core.config import Settings
 from pfedgp_core.data.moments import input_statistics
 from pfedgp_core.data.own.check import unusable
 from pfedgp_core.data.own.class_ids import to_split, to_targets
 from pfedgp_core.data.own.groups import shared_groups_text
 from pfedgp_core.data.own.kept_split import assign_parts, rows_by_part
-from pfedgp_core.data.own.kinds import PARQUET, given_path, split_paths
+from pfedgp_core.data.own.kinds import given_path
 from pfedgp_core.data.own.layout import Layout, layout_of
+from pfedgp_core.data.own.raw_table import is_table
 from pfedgp_core.data.own.reader import fingerprint, read_splits
 from pfedgp_core.data.own.samples import Samples
 from pfedgp_core.data.own.wanted_columns import WantedColumns
 from pfedgp_core.data.partitions.sites import SPLITS, Sites
 from pfedgp_core.data.samples import Dataset
+from pfedgp_core.data.sets.rules_of_sites import clients_of, rules_of_sites
 from pfedgp_core.data.spec import normal_class, parse_shape, union_of_classes
 from pfedgp_core.errors import ConfigError, DataError, UnreadableFileError
 from pfedgp_core.files.toml_file import read_toml
@@ -64,6 +67,8 @@ class OwnData:
         To which images are resized.
     rules : str
         By which columns of a table become inputs: the setting ``column-rules``.
+    agreeing : Settings, optional
+        Of a run whose sites agree on rules for all other columns.
     """
 
     root: str
@@ -73,6 +78,7 @@ class OwnData:
     regression: bool = False
     input_shape: tuple[int, ...] | None = None
     rules: str = ""
+    agreeing: Settings | None = None
 
 
 def described_data(settings: Settings) -> Dataset:
@@ -86,6 +92,7 @@ def described_data(settings: Settings) -> Dataset:
             not TASKS[settings.task].classes,
             parse_shape(settings.input_shape),
             settings.column_rules,
+            settings if settings.column_rules_from == FEDERATED else None,
         )
     )
 
@@ -134,27 +141,24 @@ def _description(source: OwnData) -> dict[str, str]:
 def _read(source: OwnData, about: tuple[tuple[str, str], ...], files: object) -> Dataset:
     told = dict(about)
     layout, by = replace(layout_of(told), rules=source.rules), told.get("partition-by", "")
-    column = by if _is_table(Path(told["path"])) and by not in ("", GROUP, layout.group_column) else ""
+    column = by if is_table(Path(told["path"])) and by not in ("", GROUP, layout.group_column) else ""
+    owned = _without(layout, layout.group_column if column else "")
+    owned = replace(owned, group_column=layout.group_column if by in ("", GROUP) else by)
+    if source.agreeing is not None:
+        agreed = rules_of_sites(told["path"], told["label-column"], owned, by, source.agreeing)
+        settled = _read(replace(source, rules=agreed, agreeing=None), about, files)
+        return replace(settled, rules=agreed)
     parts = _parts(source, told, _without(layout, column))
     if by == GROUP and any(samples.groups is None for samples in parts.values()):
         raise ConfigError(f"partition-by = {GROUP!r} needs groups: say what names them with group-column.")
     if not by:
         return _dataset(source, told["path"], _whole_splits(parts, source.regression), None, by)
-    if by == GROUP:
-        owners = parts
-    else:
-        owned = _without(layout, layout.group_column if column else "")
-        owners = _parts(source, told, replace(owned, group_column=by))
+    owners = parts if by == GROUP else _parts(source, told, owned)
     if any(samples.groups is None for samples in owners.values()):
         raise DataError(f"{told['path']} does not say the {by!r} of its samples: give partition-by something else.")
     if by == GROUP:  # each client is one, so that its samples are divided as they are
         parts = {part: replace(samples, groups=None) for part, samples in parts.items()}
     return _dataset(source, told["path"], *_split_inside(parts, owners, source.regression), by)
-
-
-def _is_table(path: Path) -> bool:
-    parts = split_paths(path) or {"": path}
-    return any(part.suffix.lower() in (".csv", ".tsv", *PARQUET) for part in parts.values())
 
 
 def _without(layout: Layout, column: str) -> Layout:
@@ -276,8 +280,7 @@ def _why_untested(groups: Sequence[str] | None, sites: Mapping[str, tuple[str, .
 def _sites(of: Mapping[str, tuple[str, ...]], by: str) -> Sites:
     """Sites by what names them, in the order of numbers where all are."""
     found = set().union(*of.values())
-    width = max(map(len, found)) if all(name.isdecimal() for name in found) else 0
-    names = {name: f"{by}-{name.zfill(width)}" for name in found}
+    names = clients_of(found, by)
     for name in sorted(names.values()):
         if fault := name_fault(name, NAME_LIMIT):
             raise DataError(f"The {by} {cut(name, 60)!r} cannot be the name of a client, as it {fault}: rename it.")

@@ -7,7 +7,7 @@ import datetime
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -55,11 +55,14 @@ class Encoded:
         NaN where a cell could not be read, or is a gap.
     faults : list of Fault
         Gaps too, and each cell once.
+    unknown : list of Fault
+        Texts that a rule does not know and takes as one of its values.
     """
 
     names: list[str] = field(default_factory=list)
     columns: list[np.ndarray] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
+    unknown: list[Fault] = field(default_factory=list)
 
     def matrix(self, rows: int) -> np.ndarray:
         """The inputs, float64 [N, I]."""
@@ -139,6 +142,8 @@ def _ruled(made: Encoded, table: RawTable, column: int, rule: ColumnRule) -> Non
         values, wrong = (_number if rule.kind == "number" else _category)(rule, numbers, gaps, texts)
     if len(wrong):
         made.faults.append(Fault(rule.name, wrong, _cells(table, column, wrong), rule))
+    if rule.other is not None and len(strange := _category(replace(rule, other=None), numbers, gaps, texts)[1]):
+        made.unknown.append(Fault(rule.name, strange, _cells(table, column, strange), rule))
     if gaps.any():
         if rule.missing is None:
             made.faults.append(Fault(rule.name, np.flatnonzero(gaps), (), rule))

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pfedgp_core.column_rules import ColumnRule
+from pfedgp_core.column_rules import UNKNOWN, ColumnRule
 from pfedgp_core.data.tables.encode import Fault, days, limit_of
 from pfedgp_core.words import counted, cut, few
 
-__all__ = ["sentences"]
+__all__ = ["sentences", "unknown_texts"]
 
 REMEDY = "leave the column out with --drop, or agree on a rule for it: pfedgp check-data --rules FILE writes a draft"
 
@@ -36,6 +36,18 @@ def sentences(faults: Sequence[Fault], ids: Sequence[str]) -> list[str]:
             f"the gaps, remove the rows, {REMEDY}."
         )
     return said + [_sentence(fault, ids) for fault in faults if fault.values or fault.rule is not None]
+
+
+def unknown_texts(faults: Sequence[Fault], ids: Sequence[str]) -> list[str]:
+    """A note for each column with texts that sites did not know when they agreed on its rule."""
+    return [
+        f"The column {cut(fault.column, 60)!r} holds {few([repr(cut(value, 60)) for value in fault.values])} in "
+        f"{len(fault.rows)} of {counted(len(ids), 'row')} (the first is row {ids[int(fault.rows[0])]}), which the "
+        "federation does not know: taken as "
+        + ("unknown." if fault.rule.other == UNKNOWN else f"{fault.rule.other!r}, which most rows are.")
+        for fault in faults
+        if fault.rule is not None and (fault.rule.other == UNKNOWN or fault.rule.kind == "boolean")
+    ]
 
 
 def _sentence(fault: Fault, ids: Sequence[str]) -> str:

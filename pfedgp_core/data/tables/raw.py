@@ -72,6 +72,17 @@ class RawTable:
         texts = {new: self.texts[old] for new, old in enumerate(places) if old in self.texts}
         return replace(self, names=tuple(names), numbers=self.numbers[:, places], texts=texts)
 
+    def rows(self, chosen: np.ndarray) -> "RawTable":
+        """Some of the rows, int64 [n] ascending."""
+        texts = {}
+        for column, cells in self.texts.items():
+            there = np.isin(cells.rows, chosen)
+            used, codes = np.unique(cells.codes[there], return_inverse=True)
+            places = np.searchsorted(chosen, cells.rows[there])
+            if len(places):
+                texts[column] = TextCells(places, codes, tuple(cells.values[i] for i in used.tolist()))
+        return replace(self, numbers=self.numbers[chosen], texts=texts, ids=tuple(self.ids[i] for i in chosen.tolist()))
+
     def missing(self, column: int) -> np.ndarray:
         """Which cells of a column are gaps, bool [N]."""
         gaps: np.ndarray = np.isnan(self.numbers[:, column])

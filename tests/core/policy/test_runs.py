@@ -120,6 +120,15 @@ def test_the_summary_says_what_would_be_sent(state: Path) -> None:
     assert "Privacy of the updates: epsilon none is promised." in none
 
 
+def test_the_summary_says_that_sites_tell_of_their_columns(state: Path) -> None:
+    agreeing = Settings(column_rules_from="federated")
+    text = described(summary(SitePolicy(min_cell=8), agreeing, Ledger.read(state)))
+    assert "once, for rules of columns: of each column of a table its kind, how many rows" in text
+    assert "never of fewer than 8 rows" in text
+    for policy, settings in ((SitePolicy(), Settings()), (SitePolicy(metrics=("results",)), agreeing)):
+        assert "rules of columns" not in described(summary(policy, settings, Ledger.read(state)))
+
+
 def test_the_summary_says_that_a_shared_head_leaves(state: Path) -> None:
     settings = Settings.from_run_config({"gp.prior-mean": "head", "objective": "softmax"})
     for given, named in ((settings, True), (Settings(), False)):

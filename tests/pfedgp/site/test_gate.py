@@ -7,13 +7,21 @@ import numpy as np
 import pytest
 from flwr.app import Message
 
+from pfedgp_core.config import Settings
+from pfedgp_core.data.tables.summary import TableSummary
 from pfedgp_core.learning.privacy import spent
 from pfedgp_core.policy.ledger import Ledger
 from pfedgp_core.policy.refusals import last_refusal
 from pfedgp_core.policy.runs import Runs, run_hash
 from pfedgp_core.policy.site_policy import FILE, FOLDER
-from tests.client.site_requests import OWN, THETA
-from tests.pfedgp.site.gated import GatedSite, fields_of, refused
+from pfedgp_core.wire.hello import Hello
+from pfedgp_core.wire.layout import unpack
+from pfedgp_core.wire.names import CONFIG
+from server.flower.messages import request, request_config
+from tests.client.site_requests import OWN, THETA, node
+from tests.own_sites import archive, rows_of
+from tests.pfedgp.site.gated import GatedSite, Spoil, fields_of, refused
+from tests.ward_tables import ward, write
 from tests.wire_parts import metrics_of, vector_of
 
 ANY = 'runs = "any"\n'
@@ -156,3 +164,54 @@ def test_the_last_refusal_says_why(tmp_path: Path) -> None:
     told = json.loads((tmp_path / FOLDER / "refused.json").read_text())
     assert told["kind"] == "train"
     assert "no method 'pfedgp'" in told["reason"]
+
+
+FEDERATED = OWN.replace(column_rules_from="federated")
+
+
+def of_a_table(folder: Path, policy: str, spoil: Spoil = lambda reply: reply) -> GatedSite:
+    site = GatedSite(folder, policy, spoil)
+    rows = [row | {"stage": "IV"} if i < 7 else row for i, row in enumerate(ward(0))]
+    site.node = node(write(folder / "ward.csv", rows), state=str(folder))
+    return site
+
+
+def first_greeting(site: GatedSite, settings: Settings) -> Message:
+    return site.send(request("query.hello", 9, request_config(settings), None, 60.0))
+
+
+def told(reply: Message) -> TableSummary:
+    return Hello.from_wire(*unpack(reply.content.config_records[CONFIG])).table
+
+
+def test_what_columns_hold_leaves_down_to_the_policy_s_floor(tmp_path: Path) -> None:
+    stages = {}
+    for floor in (0, 8):
+        (folder := tmp_path / str(floor)).mkdir()
+        site = of_a_table(folder, ANY + f"min-cell = {floor}\n")
+        columns = told(first_greeting(site, FEDERATED)).columns
+        stages[floor] = set(columns["stage"].values)
+        assert columns["crp"].missing == (7 if floor == 0 else 0)
+    assert stages == {0: {"I", "II", "IV"}, 8: {"I", "II"}}
+
+
+@pytest.mark.parametrize(
+    ("policy", "settings", "reason"),
+    [
+        ('metrics = ["results"]\n', FEDERATED, "the policy keeps that at the site"),
+        ("", OWN, "which the run does not ask for"),
+    ],
+)
+def test_what_columns_hold_stays_where_the_policy_or_the_run_does_not_want_it(
+    policy: str, settings: Settings, reason: str, tmp_path: Path
+) -> None:
+    def tell(reply: Message) -> Message:
+        hello = json.loads(str(reply.content[CONFIG]["hello"]))
+        reply.content[CONFIG]["hello"] = json.dumps({"summary": "[]"} | hello)
+        return reply
+
+    site = of_a_table(tmp_path, ANY + policy, tell)
+    if settings is OWN:
+        site.node = node(archive(tmp_path / "x.npz", rows_of(0, 1)), state=str(tmp_path))
+    assert refused(first_greeting(site, settings))
+    assert reason in last_refusal(tmp_path)["reason"]
