@@ -47,6 +47,7 @@ __all__ = [
     "ColumnRule",
     "ColumnRules",
     "column_rules",
+    "rules_table",
     "rules_text",
 ]
 
@@ -152,7 +153,7 @@ def column_rules(text: str) -> ColumnRules:
     if len(text) > LIMIT:
         raise ConfigError(f"column-rules has more than {LIMIT:,} characters: give rules for fewer columns.")
     try:
-        rules = tuple(_rule(name, about) for name, about in _table(text).items())
+        rules = tuple(_rule(name, about) for name, about in rules_table(text).items())
     except MALFORMED as error:
         raise ConfigError(f"column-rules is not the JSON of rules ({cut(error, 120)}): see docs/data.md.") from None
     if len({rule.name for rule in rules}) < len(rules):
@@ -163,8 +164,10 @@ def column_rules(text: str) -> ColumnRules:
     return ColumnRules(rules)
 
 
-def _table(text: str) -> dict[str, Any]:
-    """The object in a text of JSON; ValueError where it is something else, or names a key twice."""
+def rules_table(text: str) -> dict[str, Any]:
+    """The rules in the setting ``column-rules`` as tables by column; ValueError where it is no JSON of an object."""
+    if not text.strip():
+        return {}
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(table := dict(pairs)) < len(pairs):

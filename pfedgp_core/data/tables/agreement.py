@@ -10,7 +10,6 @@
 Rules in the settings come first: their columns are in no summary.
 """
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from pfedgp_core.bounded_counts import bounded_counts
-from pfedgp_core.column_rules import UNKNOWN, rules_text
+from pfedgp_core.column_rules import UNKNOWN, rules_table, rules_text
 from pfedgp_core.data.spec import spellings, union_of_classes
 from pfedgp_core.data.tables.cells import is_boolean
 from pfedgp_core.data.tables.summary import NUMBERS, TEXTS, ColumnSummary, TableSummary
@@ -109,7 +108,7 @@ def agreed_rules(tables: Sequence[TableSummary], given: str = "") -> Agreed:
             f"columns that are no feature, as their texts are too rare or too many to agree on: {few(left_out)}"
         )
     try:
-        return Agreed(rules_text(made | (json.loads(given) if given.strip() else {})), tuple(notes))
+        return Agreed(rules_text(made | rules_table(given)), tuple(notes))
     except ConfigError as error:
         raise RunFailedError(f"The sites' columns make no rules: {error}") from error
 

@@ -23,6 +23,7 @@ from pfedgp_core.data.tables.draft import FEWEST, MOST_VALUES
 from pfedgp_core.data.tables.encode import days, limit_of
 from pfedgp_core.data.tables.raw import RawTable
 from pfedgp_core.errors import DataError
+from pfedgp_core.files.json_file import parse_list
 from pfedgp_core.names import name_fault, normal_name
 from pfedgp_core.words import cut
 
@@ -139,7 +140,7 @@ class TableSummary:
         if len(names) > MOST_COLUMNS:
             raise DataError(f"{len(names):,} columns, more than {MOST_COLUMNS:,}")
         try:
-            parts = json.loads(told)
+            parts = parse_list(told)
             columns = [_column(rows, mean, std, *part) for part, mean, std in zip(parts, means, stds, strict=True)]
             return cls(site, rows, dict(zip(names, columns, strict=True)))
         except DataError:
