@@ -1,6 +1,6 @@
-"""Data of three hospitals for docs/tutorial.md, from data sets that lie in scikit-learn and pydicom.
+"""Data of three hospitals for docs/tutorial.md, from data sets that lie in scikit-learn, statsmodels and pydicom.
 
-    python experiments/tutorial_data.py cancer|diabetes|dicom [FOLDER]
+    python experiments/tutorial_data.py cancer|diabetes|heart|dicom [FOLDER]
 
 Each hospital writes its files in its own way. Some samples of each are kept apart, as those that come next year.
 """
@@ -16,6 +16,7 @@ __all__ = ["KINDS", "main"]
 
 SITES = ("north", "south", "west")
 NEW = 15  # samples of each site that come later
+NEW_HEARTS = 4  # the same of 69 patients in all
 PATIENTS, SLICES = 36, 2  # of each site
 SIZE = 32  # height and width of an image
 NODULE = 350.0  # Hounsfield units in its middle
@@ -85,6 +86,25 @@ def _of_west(row: Row) -> Row:
     }
 
 
+def heart(folder: Path) -> None:
+    """69 patients with a transplanted heart: whether they died, or lived when the study ended.
+
+    The group of age is made of it, and the age of every third one is then left out. What a group is called differs in
+    case, and by chance few patients at north are younger or older.
+    """
+    from statsmodels.datasets import heart as transplants
+
+    rows: list[Row] = []
+    for place, (days, died, age) in enumerate(transplants.load_pandas().data.to_numpy().tolist()):
+        row = {"days": f"{days:g}", "age": "" if place % 3 == 0 else f"{age:g}"}
+        row["group"] = "under 45" if age < 45 else "45 to 52" if age < 52 else "over 52"
+        row |= {"year": "yes" if days > 365 else "no", "label": "died" if died else "lived"}
+        rows.append(row)
+    for site, own in _divided(rows):
+        said = [row | {"group": row["group"].upper()} if site == "south" else row for row in own]
+        _write(folder, site, said, comma=site == "south", later=NEW_HEARTS)
+
+
 def dicom(folder: Path) -> None:
     """Parts of pydicom's CT with and without a nodule, 16 bits, two slices of each patient.
 
@@ -143,10 +163,10 @@ def _divided(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
         yield site, [rows[i] for i in order[number :: len(SITES)]]
 
 
-def _write(folder: Path, site: str, rows: Sequence[Row], comma: bool) -> None:
+def _write(folder: Path, site: str, rows: Sequence[Row], comma: bool, later: int = NEW) -> None:
     """The site's table, and one of later samples."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, part in ((site, rows[NEW:]), (f"{site}-new", rows[:NEW])):
+    for name, part in ((site, rows[later:]), (f"{site}-new", rows[:later])):
         with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
             table = csv.DictWriter(file, list(part[0]), delimiter=";" if comma else ",")
             table.writeheader()
@@ -154,7 +174,7 @@ def _write(folder: Path, site: str, rows: Sequence[Row], comma: bool) -> None:
                 table.writerow({key: cell.replace(".", ",") for key, cell in row.items()} if comma else row)
 
 
-KINDS: dict[str, Callable[[Path], None]] = {"cancer": cancer, "diabetes": diabetes, "dicom": dicom}
+KINDS: dict[str, Callable[[Path], None]] = {"cancer": cancer, "diabetes": diabetes, "heart": heart, "dicom": dicom}
 
 
 def main(kind: str = "", folder: str = "") -> None:

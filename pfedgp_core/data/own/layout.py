@@ -58,7 +58,8 @@ class Layout:
     choice : TableChoice
         Which columns of a table are features.
     rules : str, optional
-        By which they become inputs: the setting ``column-rules``. None where a run will bring it.
+        By which they become inputs: the setting ``column-rules``. None where a run will bring it: what needs a rule is
+        noted then, and no problem.
     agrees : bool
         Whether the sites of a run will agree on rules for all columns that have none.
     """
@@ -73,11 +74,6 @@ class Layout:
     choice: TableChoice = AS_NAMED
     rules: str | None = ""
     agrees: bool = False
-
-    @property
-    def rules_follow(self) -> bool:
-        """Whether there will be rules that are not known yet: what needs one is noted then, and no problem."""
-        return self.rules is None or self.agrees
 
     @property
     def window_ends(self) -> tuple[float, float]:

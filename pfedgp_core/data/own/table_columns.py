@@ -160,8 +160,14 @@ def usable_rows(table: RawTable, marks: Marks, roles: Roles, wanted: Wanted, fin
         values = matrix.astype(np.float32)
     good = np.asarray(np.isfinite(values).all(axis=1))
     ruled, unruled = ([f for f in made.faults if (f.rule is None) == lacks] for lacks in (False, True))
-    for sentence in sentences(unruled, table.ids):
-        (findings.remark if wanted.layout.rules_follow else findings.problem)(sentence)
+    if wanted.layout.agrees and unruled:
+        names = few(list(dict.fromkeys(repr(cut(fault.column, 60)) for fault in unruled)))
+        findings.remark(
+            f"The sites of this run agree on rules for {names} before round 1; until then no row is usable."
+        )
+    else:
+        for sentence in sentences(unruled, table.ids):
+            (findings.problem if wanted.layout.rules is not None else findings.remark)(sentence)
     for sentence in sentences(ruled, table.ids):
         findings.problem(sentence)
     notes = tuple(unknown_texts(made.unknown, table.ids))

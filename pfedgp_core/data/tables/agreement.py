@@ -20,7 +20,7 @@ import numpy as np
 
 from pfedgp_core.bounded_counts import bounded_counts
 from pfedgp_core.column_rules import UNKNOWN, rules_table, rules_text
-from pfedgp_core.data.spec import spellings, union_of_classes
+from pfedgp_core.data.spec import union_of_classes
 from pfedgp_core.data.tables.cells import is_boolean
 from pfedgp_core.data.tables.summary import NUMBERS, TEXTS, ColumnSummary, TableSummary
 from pfedgp_core.data.usual_moments import cut_moments
@@ -154,11 +154,7 @@ def _of_truth(columns: Sequence[ColumnSummary]) -> dict[str, Any]:
 
 
 def _of_texts(columns: Sequence[ColumnSummary]) -> dict[str, Any]:
-    lists = [tuple(column.values) for column in columns]
-    values = [value for value in union_of_classes(lists) if value != UNKNOWN]
+    values = [value for value in union_of_classes(tuple(column.values) for column in columns) if value != UNKNOWN]
     if not 0 < len(values) <= MOST_VALUES:
         return {"kind": "ignore"}
-    usual = spellings(Counter(value for held in lists for value in held))
-    also = {text: value for text, value in usual.items() if value not in (text, UNKNOWN)}
-    rule = {"kind": "category", "values": [UNKNOWN, *values], "other": UNKNOWN, "missing": UNKNOWN}
-    return rule | ({"also": also} if also else {})
+    return {"kind": "category", "values": [UNKNOWN, *values], "other": UNKNOWN, "missing": UNKNOWN}

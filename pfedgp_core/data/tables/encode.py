@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pfedgp_core.column_rules import ColumnRule, ColumnRules
+from pfedgp_core.column_rules import UNKNOWN, ColumnRule, ColumnRules
+from pfedgp_core.data.spec import folded_class
 from pfedgp_core.data.tables.cells import cell_value, is_boolean, text_of_number
 from pfedgp_core.data.tables.raw import RawTable, TextCells
 from pfedgp_core.names import normal_name
@@ -178,13 +179,14 @@ def _date(rows: int, gaps: np.ndarray, texts: TextCells | None) -> _Read:
 
 
 def _category(rule: ColumnRule, numbers: np.ndarray, gaps: np.ndarray, texts: TextCells | None) -> _Read:
-    """Positions in the values of the rule."""
+    """Positions in the values of the rule; where sites have agreed on it, words may differ from them in case."""
     known = {value: float(place) for place, value in enumerate(rule.values)}
     known |= {text: known[value] for text, value in rule.also}
     rest = math.nan if rule.other is None else known[rule.other]
+    folded = {folded_class(value): known[value] for value in rule.values} if UNKNOWN in rule.values else {}
 
     def place(text: str) -> float:
-        if (found := known.get(normal_name(text))) is not None:
+        if (found := known.get(normal_name(text), folded.get(folded_class(text)))) is not None:
             return found
         word = is_boolean(text) if rule.kind == "boolean" else None
         return rest if word is None else word

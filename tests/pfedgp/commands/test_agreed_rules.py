@@ -86,4 +86,4 @@ def test_check_data_with_the_run_s_settings_notes_what_the_sites_will_agree_on(
     write(Path("gaps.csv"), ward(0))
     assert main(["check-data", "gaps.csv"]) == 2
     assert main(["check-data", "gaps.csv", "--config", "run.toml"]) == 0
-    assert "note: Something else than numbers in the column 'stage'" in capsys.readouterr().out
+    assert "note: The sites of this run agree on rules for 'crp', 'stage' before round 1" in capsys.readouterr().out

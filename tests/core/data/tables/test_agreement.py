@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pfedgp_core.column_rules import UNKNOWN, column_rules
+from pfedgp_core.column_rules import UNKNOWN, column_rules, rules_text
 from pfedgp_core.data.tables.agreement import agreed_rules, of_another_kind
 from pfedgp_core.data.tables.encode import encoded
 from pfedgp_core.data.tables.raw import raw_table
@@ -78,7 +78,11 @@ def test_numbers_as_texts_are_in_numeric_order_and_spellings_are_one() -> None:
         told("b", grade=["9a", "2"] * 9, kind=["benign"] * 8 + ["BENIGN"] * 10),
     )
     assert made["kind"]["values"] == [UNKNOWN, "BENIGN", "other"]
-    assert made["kind"]["also"] == {"Benign": "BENIGN", "benign": "BENIGN"}
+    found = encoded(
+        raw_table({"kind": ["bENIGN", "Other", "f"]}, "123"), column_rules(rules_text({"kind": made["kind"]}))
+    )
+    assert found.matrix(3).tolist() == [[1, 0], [0, 1], [0, 0]]
+    assert [fault.values for fault in found.unknown] == [("f",)]
     assert made["grade"]["values"] == [UNKNOWN, "10", "2", "9a"]
 
 
