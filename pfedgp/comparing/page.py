@@ -16,7 +16,7 @@ _BODY = """\
 <header><h1>{{ heading }}</h1></header>
 <main>
 {% for table, body in sections %}
-<section><h2>{{ table.title }}</h2>
+<section class="fit"><h2>{{ table.title }}</h2>
 {% if table.note %}
 <p>{{ table.note[0]|upper }}{{ table.note[1:] }}.</p>
 {% endif %}
@@ -44,4 +44,4 @@ def _body(table: TextTable) -> Markup:
     if not table.rows:
         return Markup()
     rows = [[Cell(row[0], header=True), *map(Cell, row[1:])] for row in table.rows]
-    return Table(table.title, [Head(text) for text in table.heads], rows).html()
+    return Table(table.title, [Head(text) for text in table.heads], rows, captioned=False).html()

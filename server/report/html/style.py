@@ -79,6 +79,8 @@ th[aria-sort="ascending"] button::after {{ content: "\\00a0\\2191"; color: var(-
 th[aria-sort="descending"] button::after {{ content: "\\00a0\\2193"; color: var(--accent); }}
 td.changed {{ font-weight: 600; }}
 .pairs .frame {{ width: fit-content; }}
+.fit .frame {{ width: fit-content; }}
+.fit table {{ width: auto; overflow-wrap: normal; }}
 .pairs td, .pairs thead th {{ text-align: left; white-space: normal; }}
 .pairs tbody th {{ white-space: normal; min-width: 8rem; }}
 .confusion thead th:not(:first-child) {{ text-align: center; }}
@@ -93,6 +95,8 @@ footer {{ margin-top: 3rem; color: var(--muted); font-size: .85rem; }}
 @media print, (max-width: 600px) {{
   .confusion thead th:not(:first-child) {{ writing-mode: vertical-rl; text-align: right; }}
   .confusion td {{ min-width: 2rem; padding: .3rem .35rem; }}
+  .fit td {{ white-space: normal; }}
+  .fit th, .fit td {{ padding: .3rem .35rem; }}
 }}
 @media print {{
   :root {{ color-scheme: light; {_variables(LIGHT)} }}

@@ -71,16 +71,18 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of one kind (a CSS class, or none)."""
+    """A table of one kind (a CSS class, or none); the caption is not shown where a heading says the same."""
 
     caption: str
     heads: Sequence[Head]
     rows: Sequence[Sequence[Cell]]
     kind: str = ""
+    captioned: bool = True
 
     def html(self) -> Markup:
         """Return it in a frame of its own."""
-        return render("table", caption=self.caption, heads=self.heads, rows=self.rows, kind=self.kind)
+        told = {"captioned": self.captioned, "kind": self.kind}
+        return render("table", caption=self.caption, heads=self.heads, rows=self.rows, **told)
 
 
 def client_table(rows: Sequence[Row]) -> Table:

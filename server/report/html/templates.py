@@ -130,7 +130,9 @@ _PAIRS = """\
 _TABLE = """\
 <div class="frame" role="region" tabindex="0" aria-label="{{ caption }}">
 <table class="{{ kind }}">
+{% if captioned %}
 <caption><span>{{ caption }}</span></caption>
+{% endif %}
 <thead><tr>
 {%- for head in heads -%}
 <th scope="col"{% if head.words %} class="words"{% endif %}{% if head.order %} aria-sort="{{ head.order }}">

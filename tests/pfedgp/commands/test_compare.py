@@ -87,6 +87,7 @@ def test_the_page_has_all_tables_and_escapes_names(here: Path, capsys: pytest.Ca
     assert "+20.0 points (-45.7 to +85.7)" in page
     assert "Settings that differ" in page
     assert page.count("<table") == 4
+    assert page.count("Settings that differ</") == 1  # a heading, and no caption that says it again
 
 
 @pytest.mark.parametrize(
