@@ -19,7 +19,7 @@ from pfedgp_core.data.tables.summary import EMPTY
 from pfedgp_core.data.usual_moments import usual_moments
 from pfedgp_core.errors import DataError
 from pfedgp_core.wire.hello import Hello
-from pfedgp_core.words import counted
+from pfedgp_core.words import counted, few
 from server.clients.class_counts import crowding
 from server.clients.membership import misfit, outsiders
 
@@ -60,6 +60,8 @@ class Agreement:
 
     def completed(self, spec: DataSpec) -> DataSpec:
         """The description of the federation's data with the rules; one of a simulation has those of its sites."""
+        if spec.rules:
+            self._log(spec.rules)
         return replace(spec, rules=self.rules or spec.rules)
 
     def unfit(self, hello: Hello, spec: DataSpec | None) -> str:
@@ -103,13 +105,17 @@ class Agreement:
         RunFailedError
             They do not agree.
         """
-        agreed = agreed_rules([hello.table for hello in hellos], self._settings.column_rules)
-        self.adopt(agreed.rules)
-        rules = column_rules(agreed.rules).rules
-        sites, columns = counted(len(hellos), "site"), counted(len(rules), "column")
-        logger.info("%s agreed on rules for %s: %s inputs", sites, columns, sum(len(rule.inputs) for rule in rules))
-        for note in agreed.notes:
-            logger.warning("%s", note)
+        self.adopt(agreed_rules([hello.table for hello in hellos], self._settings.column_rules))
+        self._log(self.rules)
+
+    def _log(self, rules: str) -> None:
+        made, given = column_rules(rules).rules, column_rules(self._settings.column_rules)
+        inputs = sum(len(rule.inputs) for rule in made)
+        logger.info("the sites agree on rules for %s: %s", counted(len(made), "column"), counted(inputs, "input"))
+        if left_out := [rule.name for rule in made if rule.kind == "ignore" and given.of(rule.name) is None]:
+            logger.warning(
+                "columns that are no feature, as their texts are too rare or too many to agree on: %s", few(left_out)
+            )
 
 
 def unlike_the_others(hellos: Sequence[Hello], agreement: Agreement) -> dict[str, str]:

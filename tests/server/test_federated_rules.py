@@ -67,11 +67,13 @@ def in_summary(change: Callable[[list[list[Any]]], Any]) -> Callable[[str], str]
     return changed
 
 
-def test_the_run_has_the_bits_of_one_with_rules_made_by_hand(tmp_path: Path) -> None:
+def test_the_run_has_the_bits_of_one_with_rules_made_by_hand(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     federated = start(OwnGrid(three_wards(tmp_path)), FEDERATED, tmp_path / "federated")
     by_hand = start(OwnGrid(three_wards(tmp_path)), BY_HAND, tmp_path / "run")
     assert federated.model("final").tobytes() == by_hand.model("final").tobytes()
     assert federated.lasting == by_hand.lasting
+    assert "the sites agree on rules for 4 columns: 8 inputs" in caplog.text
     meta = load_model(federated.path / "best")[1]
     assert meta["columns"] == INPUTS
     assert meta["settings"]["column-rules"] == rules_by_hand()
@@ -248,3 +250,13 @@ def test_rules_of_the_settings_come_first_and_leave_their_columns_at_the_sites(t
     _, spec = gathered(grid, FEDERATED.replace(column_rules=given))
     assert [hello["columns"] for hello in heard if "summary" in hello] == [["age", "smoker"]] * 3
     assert json.loads(spec.rules) == json.loads(rules_by_hand()) | json.loads(given)
+
+
+def test_columns_that_are_no_feature_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    sites: dict[str, Path | str] = {
+        f"ward-{i}": write(tmp_path / f"{i}.csv", [row | {"bed": f"B{i}{n}"} for n, row in enumerate(ward(i))])
+        for i in range(3)
+    }
+    _, spec = gathered(OwnGrid(sites))
+    assert "no feature, as their texts are too rare or too many to agree on: bed" in caplog.text
+    assert list(spec.columns) == INPUTS

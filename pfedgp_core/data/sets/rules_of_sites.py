@@ -55,7 +55,7 @@ def rules_of_sites(path: str, label_column: str, layout: Layout, by: str, settin
     for reason in of_another_kind(told).values():
         raise DataError(reason)
     try:
-        return agreed_rules(told, settings.column_rules).rules
+        return agreed_rules(told, settings.column_rules)
     except RunFailedError as error:
         raise DataError(str(error)) from error
 

@@ -12,7 +12,6 @@ Rules in the settings come first: their columns are in no summary.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -27,26 +26,11 @@ from pfedgp_core.data.usual_moments import cut_moments
 from pfedgp_core.errors import ConfigError, RunFailedError
 from pfedgp_core.words import cut, few
 
-__all__ = ["Agreed", "agreed_rules", "of_another_kind"]
+__all__ = ["agreed_rules", "of_another_kind"]
 
 MOST_VALUES = 500  # texts of a column, of all sites
 DIGITS = 6  # of a mean, all that float32 has for sure
 _IN_WORDS = {"number": "numbers", "date": "dates", "text": "texts"}
-
-
-@dataclass(frozen=True)
-class Agreed:
-    """Rules, and what people should know of them.
-
-    Attributes
-    ----------
-    rules : str
-        As the setting ``column-rules`` has them.
-    notes : tuple of str
-    """
-
-    rules: str
-    notes: tuple[str, ...]
 
 
 def of_another_kind(tables: Sequence[TableSummary]) -> dict[str, str]:
@@ -74,15 +58,15 @@ def of_another_kind(tables: Sequence[TableSummary]) -> dict[str, str]:
     return refused
 
 
-def agreed_rules(tables: Sequence[TableSummary], given: str = "") -> Agreed:
-    """The rules of a federation.
+def agreed_rules(tables: Sequence[TableSummary], given: str = "") -> str:
+    """The rules of a federation, as the setting ``column-rules`` has them.
 
     Parameters
     ----------
     tables : sequence of TableSummary
         Of all sites, which have the same columns.
     given : str
-        Rules of other columns, as the setting ``column-rules`` has them.
+        Rules of other columns, in the same form.
 
     Raises
     ------
@@ -90,7 +74,7 @@ def agreed_rules(tables: Sequence[TableSummary], given: str = "") -> Agreed:
         The sites do not agree what a column is, or there are too many rules.
     """
     tables = sorted(tables, key=lambda table: table.site)
-    made, notes, left_out = {}, [], []
+    made = {}
     for name, columns in _by_column(tables).items():
         families = {site: _family(column) for site, column in columns.items() if _family(column)}
         if len(set(families.values())) > 1:
@@ -99,16 +83,10 @@ def agreed_rules(tables: Sequence[TableSummary], given: str = "") -> Agreed:
                 f"The sites do not agree on the column {cut(name, 60)!r} ({told}): give a rule for it in data.columns."
             )
         made[name] = rule = _rule([columns[site] for site in families])
-        if rule["kind"] == "ignore":
-            left_out.append(name)
-        elif any(column.missing for column in columns.values()):
+        if rule["kind"] != "ignore" and any(column.missing for column in columns.values()):
             rule["indicator"] = True
-    if left_out:
-        notes.append(
-            f"columns that are no feature, as their texts are too rare or too many to agree on: {few(left_out)}"
-        )
     try:
-        return Agreed(rules_text(made | rules_table(given)), tuple(notes))
+        return rules_text(made | rules_table(given))
     except ConfigError as error:
         raise RunFailedError(f"The sites' columns make no rules: {error}") from error
 

@@ -87,3 +87,16 @@ def test_check_data_with_the_run_s_settings_notes_what_the_sites_will_agree_on(
     assert main(["check-data", "gaps.csv"]) == 2
     assert main(["check-data", "gaps.csv", "--config", "run.toml"]) == 0
     assert "note: The sites of this run agree on rules for 'crp', 'stage' before round 1" in capsys.readouterr().out
+
+
+def test_a_simulation_agrees_and_onboards_a_site_with_another_text(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(Path("all.csv"), [{"ward": str(i), **row} for i in range(3) for row in ward(i)])
+    options = ["--partition-by", "ward", "--set", "column-rules-from=federated", "--set", "network=mlp"]
+    few = ["--rounds", "2", "--workers", "1", "--out", "simulated"]
+    assert main(["simulate", "--dataset", "all.csv", *options, *few]) == 0
+    capsys.readouterr()
+    assert main(["onboard", "--model", "simulated/best", "--data", "a.csv", "--out", "late"]) == 0
+    assert V in capsys.readouterr().out
+    assert SavedSite.load("late").columns == INPUTS
