@@ -7,7 +7,7 @@ sites are seldom beyond that. Features that are constant at half of the sites ha
 
 import numpy as np
 
-__all__ = ["FEWEST_SITES", "SMALLEST_SPREAD", "cut_moments", "usual_moments"]
+__all__ = ["FEWEST_SITES", "REACH", "SMALLEST_SPREAD", "cut_moments", "usual_moments"]
 
 FEWEST_SITES = 3  # below which nobody can say which of them is usual
 REACH = 3.0  # usual spreads

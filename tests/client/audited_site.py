@@ -34,6 +34,7 @@ from pfedgp_core.wire.names import (
     NOTICE,
     ONBOARD,
     REFUSED,
+    RULES,
     RUN,
     SETTINGS,
     SPEC,
@@ -124,7 +125,7 @@ def requests() -> Iterator[tuple[str, Message]]:
             yield from every_kind(f"{key} = {value[:60]!r}", settings | {key: value}, SPEC_OF_DATA, {})
         for key in (*(f"{name}.x" for name in METHODS), *ELSEWHERE):  # no settings, which all requests read alike
             yield from every_kind(f"{key} = {value[:60]!r}", settings | {key: value}, SPEC_OF_DATA, {}, (HELLO,))
-        for key in (RUN, SPLIT, SETTINGS, SPEC):
+        for key in (RUN, SPLIT, SETTINGS, SPEC, RULES):
             yield from every_kind(f"field {key} = {value[:60]!r}", settings, SPEC_OF_DATA, {key: value})
         further = dict.fromkeys(ELSEWHERE, value)
         yield from every_kind(f"further fields = {value[:60]!r}", settings, SPEC_OF_DATA, further)

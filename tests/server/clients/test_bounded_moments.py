@@ -6,7 +6,8 @@ import pytest
 from pfedgp_core.bounded_counts import bounded_counts
 from pfedgp_core.config import Settings
 from pfedgp_core.data.spec import pooled_moments
-from server.clients.bounded_moments import REACH, bounded_moments, far_moments
+from pfedgp_core.data.usual_moments import REACH
+from server.clients.bounded_moments import bounded_moments, far_moments
 from server.clients.membership import common_spec
 from tests.server.clients.test_input_scales import hello as site
 
