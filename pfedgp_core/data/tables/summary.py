@@ -150,13 +150,13 @@ class TableSummary:
 
 
 def _column(rows: int, mean: float, std: float, kind: Any, n: Any, missing: Any, values: Any) -> ColumnSummary:
+    if len(values) > MOST_VALUES:
+        raise DataError(f"a column with {len(values):,} texts, more than {MOST_VALUES}")
     made = ColumnSummary(
         text(kind), count(n), count(missing), mean, std, {text(t): count(k) for t, k in values.items()}
     )
     if made.kind not in KINDS:
         raise DataError("a column of a kind that there is not")
-    if len(made.values) > MOST_VALUES:
-        raise DataError(f"a column with {len(made.values):,} texts, more than {MOST_VALUES}")
     if made.count + made.missing != rows or sum(made.values.values()) > made.count:
         raise DataError(f"a column with other numbers of rows than the {rows:,} of its table")
     if bool(made.values) != (made.kind in ("boolean", "text")):

@@ -89,6 +89,7 @@ def test_check_data_with_the_run_s_settings_notes_what_the_sites_will_agree_on(
     assert "note: The sites of this run agree on rules for 'crp', 'stage' before round 1" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_simulation_agrees_and_onboards_a_site_with_another_text(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
