@@ -17,7 +17,7 @@ from pfedgp_core.errors import ConfigError
 from pfedgp_core.gp_settings import GPSettings
 from pfedgp_core.method_settings import MethodSettings, method_fields
 from pfedgp_core.registry import METHODS, NETWORKS, TASKS, VARIANTS, is_import_path
-from pfedgp_core.setting import Value, check, default_of, kebab, setting
+from pfedgp_core.setting import Value, as_float, check, default_of, kebab, setting
 from pfedgp_core.simulation_settings import NOVEL_ALPHA_FROM, SimulationSettings
 from pfedgp_core.variant_rules import check_class_weights, check_noise, check_variant
 from pfedgp_core.words import cut
@@ -266,7 +266,7 @@ class Settings(SimulationSettings):
                 hint = f"did you mean {near[0]!r}?" if near else f"the keys are: {', '.join(sorted(known))}."
                 raise ConfigError(f"Unknown setting {key!r}: {hint}")
             f = known[key]
-            fitting = _float(value) if isinstance(default_of(f), float) and type(value) is int else value
+            fitting = as_float(value) if isinstance(default_of(f), float) and type(value) is int else value
             if key in of_methods:
                 own[key] = fitting
             else:
@@ -290,13 +290,6 @@ class Settings(SimulationSettings):
     def replace(self, **changes: Any) -> "Settings":
         """Return a copy with some fields changed (snake_case names)."""
         return dataclasses.replace(self, **changes)
-
-
-def _float(value: int) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf  # out of every range
 
 
 def flat_fields() -> dict[str, dataclasses.Field[Any]]:

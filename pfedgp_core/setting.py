@@ -10,7 +10,7 @@ from typing import Any
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.words import cut
 
-__all__ = ["Value", "check", "choices_text", "default_of", "kebab", "setting"]
+__all__ = ["Value", "as_float", "check", "choices_text", "default_of", "kebab", "setting"]
 
 Value = int | float | str | bool
 
@@ -20,6 +20,14 @@ def setting(
 ) -> Any:
     """Declare a field of a dataclass of settings; `choices` may be a registry, which is asked at every check."""
     return field(default=default, metadata={"help": help, "low": low, "high": high, "choices": choices})
+
+
+def as_float(value: int) -> float:
+    """A whole number that stands for a real one; infinity, which is out of every range, beyond all of these."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def kebab(name: str) -> str:
