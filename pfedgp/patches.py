@@ -12,6 +12,7 @@ def patches_of(side: str) -> tuple[Patch, ...]:
     if side == "server":
         from pfedgp.operator.database import WholeDatabase
         from pfedgp.operator.inside_superlink.fleet_guard import FleetGuard
+        from pfedgp.operator.inside_superlink.held_looks import HeldLooks
         from pfedgp.operator.inside_superlink.kept_replies import KeptReplies
         from pfedgp.operator.inside_superlink.long_log import LongLog
         from pfedgp.operator.inside_superlink.rare_cleanup import RareCleanup
@@ -21,7 +22,7 @@ def patches_of(side: str) -> tuple[Patch, ...]:
         from server.flower.patches import SERVER_PATCHES
 
         safe = (FleetGuard(), Redelivery(), KeptReplies())
-        fast = (SuperLinkBodies(), RareCleanup(), LongLog())
+        fast = (SuperLinkBodies(), RareCleanup(), LongLog(), HeldLooks())
         return (*SERVER_PATCHES, *safe, WholeDatabase(), KeptClaims(), *fast)
     if side == "site":
         from pfedgp.site.patches import SITE_PATCHES

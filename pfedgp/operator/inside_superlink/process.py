@@ -15,6 +15,7 @@ __all__ = ["main"]
 def main(arguments: Sequence[str]) -> None:
     """Run it; the first argument is how many connections the Fleet port holds, the others are its command line."""
     from pfedgp.operator.inside_superlink.fleet_guard import FleetGuard
+    from pfedgp.operator.inside_superlink.held_looks import HeldLooks
     from pfedgp.operator.inside_superlink.kept_replies import KeptReplies
     from pfedgp.operator.inside_superlink.long_log import LongLog
     from pfedgp.operator.inside_superlink.rare_cleanup import RareCleanup
@@ -26,7 +27,7 @@ def main(arguments: Sequence[str]) -> None:
         refuse_lost(patches)
     except ConfigError as error:
         sys.exit(str(error))
-    optional = (SuperLinkBodies(), RareCleanup(), LongLog())
+    optional = (SuperLinkBodies(), RareCleanup(), LongLog(), HeldLooks())
     for patch in (*patches, *(patch for patch in optional if not lost_patches([patch]))):
         patch.apply()
     sys.argv = list(arguments[1:])
