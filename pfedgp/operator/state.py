@@ -19,6 +19,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -164,7 +165,7 @@ class ServerState:
             raise ConfigError(
                 f"No server has run on {self.path}: start one with pfedgp server, or name its folder with --state."
             ) from error
-        except (UnreadableFileError, TypeError) as error:
+        except (UnreadableFileError, TypeError, ValueError) as error:
             raise DamagedStateError(
                 f"{self.path / 'server.json'} is damaged ({one_line(error)}): restart the server."
             ) from error
@@ -185,7 +186,7 @@ class ServerState:
 
 
 def _checked(record: dict[str, Any]) -> dict[str, Any]:
-    """The record itself; TypeError where a field that commands go by is something else than what was written."""
+    """The record itself; TypeError or ValueError where a field that commands go by is not what was written."""
     for key in _TEXTS & record.keys():
         text(record[key])
     for key in _TABLES & record.keys():
@@ -193,6 +194,8 @@ def _checked(record: dict[str, Any]) -> dict[str, Any]:
             raise TypeError(f"field {key!r} is no object")
     for number in record.get("processes", {}).values():
         integer(number)
+    if "started" in record:
+        datetime.fromisoformat(record["started"])
     return record
 
 

@@ -212,7 +212,9 @@ def test_a_damaged_line_is_named_and_the_others_count(server: MadeServer) -> Non
     assert texts(snapshot) == ["A file of night cannot be read (metrics.jsonl: 2 lines are no records of rounds)."]
 
 
-@pytest.mark.parametrize("content", ["{", '{"processes": 3}', '{"control_address": "nonsense", "ca": 3}'])
+@pytest.mark.parametrize(
+    "content", ["{", '{"processes": 3}', '{"started": "never"}', '{"control_address": "nonsense", "ca": 3}']
+)
 def test_a_damaged_record_of_the_server_is_named(content: str, server: MadeServer) -> None:
     (server.start().state.path / "server.json").write_text(content)
     snapshot = look(server)
