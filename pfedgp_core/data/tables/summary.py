@@ -33,6 +33,8 @@ NUMBERS = "number", "limits"  # limits: some cells are as <0.5
 TEXTS = "boolean", "text", "words"  # words: too many or too rare ones to be values
 DATE, EMPTY = "date", "empty"
 KINDS = (*NUMBERS, DATE, *TEXTS, EMPTY)
+REPEATS = 3  # rows of each different number, from which numbers beside texts are codes
+MOST_CODES = 10  # different numbers beside texts that are codes however seldom they repeat
 MOST_COLUMNS = 5_000  # of a table, on which sites can agree
 
 
@@ -172,8 +174,8 @@ def _summary(table: RawTable, column: int) -> ColumnSummary:
     known = numbers[np.isfinite(numbers)]
     words = () if texts is None else texts.values
     missing = int(table.missing(column).sum() + np.isinf(numbers).sum())
-    kind = _kind(known, words)
     filled = len(table) - missing
+    kind = _kind(known, words, filled)
     if kind in TEXTS:
         held = Counter[str]()
         if texts is not None:
@@ -196,7 +198,8 @@ def _summary(table: RawTable, column: int) -> ColumnSummary:
     return ColumnSummary(kind, filled, missing, mean, std)
 
 
-def _kind(known: np.ndarray, words: Sequence[str]) -> str:
+def _kind(known: np.ndarray, words: Sequence[str], filled: int) -> str:
+    """The kind of a column with `filled` cells, of which `known` are numbers, and `words` the different other ones."""
     if not words:
         return "number"
     if all(not math.isnan(limit_of(word)) for word in words):
@@ -206,4 +209,6 @@ def _kind(known: np.ndarray, words: Sequence[str]) -> str:
             return "boolean"
         if all(not math.isnan(days(word)) for word in words):
             return DATE
-    return "number" if len(np.unique(known)) > MOST_VALUES else "text"
+    levels = len(np.unique(known))  # codes of a category are few, and repeat
+    numbers = levels > MOST_CODES and REPEATS * levels > len(known) > filled / 2
+    return "number" if numbers or levels > MOST_VALUES else "text"

@@ -82,6 +82,8 @@ def test_codes_beside_texts_are_texts_and_a_stray_text_among_numbers_is_none() -
     told = TableSummary.of("ward", table(columns)).columns
     assert told["stage"].values == {"1": 20, "2": 20, "x": 20}
     assert told["lab"].kind == "number"
+    few: dict[str, list[Any]] = {"age": [*map(float, range(20, 39)), "unknown"], "code": [1.0, 2.0] * 9 + ["x", "x"]}
+    assert [column.kind for column in TableSummary.of("ward", table(few)).columns.values()] == ["number", "text"]
 
 
 def test_what_is_sent_is_read_again() -> None:
