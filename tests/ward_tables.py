@@ -67,8 +67,13 @@ def rules_by_hand() -> str:
     stages = sorted({stage for held in STAGES.values() for stage in held})
     return rules_text(
         {
-            "age": {"kind": "number", "missing": float(f"{mean['age']:.6g}")},
-            "crp": {"kind": "number", "missing": float(f"{mean['crp']:.6g}"), "indicator": True},
+            "age": {"kind": "number", "missing": float(f"{mean['age']:.6g}"), "censored": "half"},
+            "crp": {
+                "kind": "number",
+                "missing": float(f"{mean['crp']:.6g}"),
+                "censored": "half",
+                "indicator": True,
+            },
             "stage": {"kind": "category", "values": [UNKNOWN, *stages], "other": UNKNOWN, "missing": UNKNOWN},
             "smoker": {"kind": "boolean", "missing": "true", "other": "true"},
         }

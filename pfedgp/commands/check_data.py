@@ -112,9 +112,22 @@ def main(args: argparse.Namespace) -> int:
     print(report.text())
     for note in memory_notes(report, settings):
         print(note)
+    if agrees:
+        _print_told(args, settings.column_rules)
     if args.rules is not None:
         _write_rules(args.rules, report)
     return 0 if report.trainable else 2
+
+
+def _print_told(args: argparse.Namespace, rules: str) -> None:
+    """Print what a run whose sites agree on rules is told of a table; nothing of other data."""
+    from pfedgp_core.data.own.raw_table import read_table
+    from pfedgp_core.data.tables.summary import FEWEST, TableSummary
+    from pfedgp_core.data.tables.told import told_lines
+
+    table = read_table(args.path, args.label_column, replace(layout_from(args), rules=rules))
+    if table is not None and len(table.columns):
+        print(*told_lines(TableSummary.of("", table.columns), FEWEST), sep="\n")
 
 
 def _write_rules(where: str, report: "DataReport") -> None:

@@ -111,8 +111,9 @@ def _rule(columns: Sequence[ColumnSummary]) -> dict[str, Any]:
     kinds = {column.kind for column in columns}
     if kinds & set(TEXTS):
         return _of_truth(columns) if kinds == {"boolean"} else _of_texts(columns)
-    rule: dict[str, Any] = {"kind": "date" if "date" in kinds else "number", "missing": _mean(columns)}
-    return rule | ({"censored": "half"} if "limits" in kinds else {})
+    if kinds == {"date"}:
+        return {"kind": "date", "missing": _mean(columns)}
+    return {"kind": "number", "missing": _mean(columns), "censored": "half"}  # limits may be too few to be told
 
 
 def _mean(columns: Sequence[ColumnSummary]) -> float:

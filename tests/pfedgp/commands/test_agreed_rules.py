@@ -86,7 +86,15 @@ def test_check_data_with_the_run_s_settings_notes_what_the_sites_will_agree_on(
     write(Path("gaps.csv"), ward(0))
     assert main(["check-data", "gaps.csv"]) == 2
     assert main(["check-data", "gaps.csv", "--config", "run.toml"]) == 0
-    assert "note: The sites of this run agree on rules for 'crp', 'stage' before round 1" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "note: The sites of this run agree on rules for 'crp', 'stage' before round 1" in said
+    told = said[said.index("Where sites agree on rules, the server is told of 40 rows, never of fewer than 5:") :]
+    assert "  crp: numbers, mean " in told
+    assert "; 7 gaps\n" in told
+    assert "  stage: texts: I (" in told
+    assert "number withheld" in told
+    assert "rare" not in told.splitlines()[3]
+    assert "  smoker: true and false: " in told
 
 
 @pytest.mark.slow
