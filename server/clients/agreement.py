@@ -23,7 +23,7 @@ from pfedgp_core.words import counted, few
 from server.clients.class_counts import crowding
 from server.clients.membership import misfit, outsiders
 
-__all__ = ["Agreement", "comparable_tables", "unlike_the_others"]
+__all__ = ["Agreement", "unlike_the_others"]
 
 logger = logging.getLogger("pfedgp.server")
 
@@ -120,13 +120,13 @@ class Agreement:
 
 def unlike_the_others(hellos: Sequence[Hello], agreement: Agreement) -> dict[str, str]:
     """Who of the clients that are there does not belong with most others, and why, by name."""
-    there = comparable_tables(hellos)
+    there = _comparable(hellos)
     refused = outsiders(there) if there else {}
     refused |= agreement.outsiders([hello for hello in there if hello.name not in refused])
     return refused | crowding([hello for hello in there if hello.name not in refused], agreement.settings)
 
 
-def comparable_tables(hellos: Sequence[Hello]) -> list[Hello]:
+def _comparable(hellos: Sequence[Hello]) -> list[Hello]:
     """Greetings with summaries, in which a column without values has the moments that are usual at the other sites."""
     tables = {hello.name: hello.table for hello in hellos if hello.summary}
     usual = {}

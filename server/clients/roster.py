@@ -12,7 +12,7 @@ from pfedgp_core.data.spec import DataSpec, class_list, parse_shape
 from pfedgp_core.errors import DataError
 from pfedgp_core.wire.hello import Hello
 from pfedgp_core.words import counted
-from server.clients.agreement import Agreement, comparable_tables, unlike_the_others
+from server.clients.agreement import Agreement, unlike_the_others
 from server.clients.answering import Answering
 from server.clients.federation_words import log_federation
 from server.clients.greetings import BROKEN_RETRY_AFTER, RETRY_AFTER, Greetings
@@ -136,7 +136,7 @@ class Roster:
             node = self.clients.pop(name).node_id
             self._greetings.refuse(node, reason, f"refused: {reason}", BROKEN_RETRY_AFTER)
         self._there = None
-        for doubt in scale_doubts(comparable_tables([client.hello for client in self.all])):
+        for doubt in scale_doubts([client.hello for client in self.all if not client.hello.summary]):
             logger.warning("%s", doubt)
 
     def agree(self) -> bool:
