@@ -21,7 +21,7 @@ from server.flower.messages import request, request_config
 from tests.client.site_requests import OWN, THETA, node
 from tests.own_sites import archive, rows_of
 from tests.pfedgp.site.gated import GatedSite, Spoil, fields_of, refused
-from tests.ward_tables import ward, write
+from tests.ward_tables import rules_by_hand, ward, write
 from tests.wire_parts import metrics_of, vector_of
 
 ANY = 'runs = "any"\n'
@@ -193,6 +193,16 @@ def test_what_columns_hold_leaves_down_to_the_policy_s_floor(tmp_path: Path) -> 
         stages[floor] = set(columns["stage"].values)
         assert columns["crp"].missing == (7 if floor == 0 else 0)
     assert stages == {0: {"I", "II", "IV"}, 8: {"I", "II"}}
+
+
+def test_an_approved_run_stays_the_same_one_when_its_sites_have_agreed(tmp_path: Path) -> None:
+    site = of_a_table(tmp_path, "")
+    site.approve(FEDERATED)
+    assert told(first_greeting(site, FEDERATED)).rows == 40
+    again = site.send(request("query.hello", 9, request_config(FEDERATED, rules=rules_by_hand()), None, 60.0))
+    hello = Hello.from_wire(*unpack(again.content.config_records[CONFIG]))
+    assert hello.columns[:3] == ("age", "crp", "crp missing")
+    assert not hello.summary
 
 
 @pytest.mark.parametrize(
