@@ -29,6 +29,8 @@ runs = "approved"              # "approved": those of pfedgp approve alone; "any
 # min-samples = 50             # with fewer training samples the site says nothing
 # max-update-norm = 10.0       # largest norm of what leaves minus what arrived
 # max-updates = 100            # updates that one run gets (default: twice its rounds)
+# max-evaluations = 60         # evaluations that one run gets (default: twice those of its rounds, and ten)
+# min-evaluate-every = 5       # least rounds from one evaluation of a run to the next
 # dp-noise = 1.0               # the site's own noise on its updates, in units of dp-clip
 # dp-clip = 1.0                # norm to which an update is shortened before the noise
 # max-epsilon = 8.0            # of all updates that ever leave
@@ -81,6 +83,7 @@ def _found(state: Path) -> dict[str, Any]:
         "approved": sorted(runs.approved),
         "asked": sorted(set(runs.asked) - set(runs.approved)),
         "updates_sent": sum(ledger.updates.values()),
+        "evaluations_sent": sum(ledger.evaluations.values()),
         "epsilon_spent": epsilon if epsilon is not None and epsilon < float("inf") else None,
         "last_refusal": last_refusal(state) or None,
     }
@@ -102,7 +105,8 @@ def _text(result: dict[str, Any]) -> str:
     lines.append(f"Approved runs: {approved}.")
     if result["asked"]:
         lines.append(f"Refused for want of approval: {', '.join(key[:SHOWN] for key in result['asked'])}.")
-    lines.append(f"Left since the site has a policy: {counted(result['updates_sent'], 'update')}.")
+    left = counted(result["updates_sent"], "update"), counted(result["evaluations_sent"], "evaluation")
+    lines.append(f"Left since the site has a policy: {left[0]}, {left[1]}.")
     if result["epsilon_spent"]:
         lines.append(f"Epsilon spent: {result['epsilon_spent']:.3g}.")
     if refusal := result["last_refusal"]:

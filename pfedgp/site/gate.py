@@ -150,6 +150,8 @@ class SiteGate:
         if kind == TRAIN:
             _require_round(settings, config[ROUND])
             requests.require_budget(policy, settings, Ledger.read(self.state))
+        elif kind == EVALUATE:
+            requests.require_evaluation(policy, settings, Ledger.read(self.state))
         effective = requests.effective_settings(policy, settings)
         if config.get(CLASSES) and effective.dp_noise and not settings.dp_noise:
             raise PolicyError(
@@ -199,9 +201,17 @@ class SiteGate:
             _require_samples(policy, about["samples"])
         elif admitted.kind == EVALUATE:
             config = reply.content.config_records[CONFIG]
-            config[METRICS] = json.dumps(evaluation_that_leaves(policy, unpack(config)[1]))
+            assert admitted.settings is not None  # of every request to evaluate
+            config[METRICS] = json.dumps(self._evaluation(policy, admitted.settings, unpack(config)[1]))
         elif admitted.kind == TRAIN:
             self._release_update(policy, admitted, reply)
+
+    def _evaluation(self, policy: SitePolicy, settings: Settings, metrics: dict[str, Any]) -> dict[str, Any]:
+        """What of an evaluation may leave; it is booked."""
+        leaving, ledger = evaluation_that_leaves(policy, metrics), Ledger.read(self.state)
+        requests.require_evaluation(policy, settings, ledger)
+        ledger.book_evaluation(run_hash(settings))
+        return leaving
 
     def _release_update(self, policy: SitePolicy, admitted: Admitted, reply: Message) -> None:
         settings, config = admitted.settings, reply.content.config_records[CONFIG]
@@ -213,7 +223,7 @@ class SiteGate:
         kept = training_that_leaves(policy, own)
         if riding:
             try:
-                kept |= {RIDING + key: value for key, value in evaluation_that_leaves(policy, riding).items()}
+                kept |= {RIDING + key: value for key, value in self._evaluation(policy, settings, riding).items()}
             except PolicyError as error:
                 note_refusal(self.state, EVALUATE, str(error))
                 for key in [key for key in config if key.startswith(RIDING)]:

@@ -1,4 +1,4 @@
-"""What has left a site up to now: updates by run, and the privacy that they cost; booked before anything leaves."""
+"""What has left a site up to now: updates and evaluations by run, and what they cost; booked before they leave."""
 
 import importlib
 import importlib.util
@@ -18,17 +18,17 @@ from pfedgp_core.policy.site_policy import FOLDER
 __all__ = ["FILE", "Ledger"]
 
 FILE = "ledger.json"
-_SCHEMA = 1
+_SCHEMA = 2  # 1: without evaluations
 
 
 @dataclass
 class Ledger:
-    """Counts of updates.
+    """Counts of updates and evaluations.
 
     Attributes
     ----------
     path : Path
-    updates : dict of str to int
+    updates, evaluations : dict of str to int
         By hash of the run's settings.
     noises : dict of str to int
         By the multiplier of the noise as a text; ``"0.0"`` counts those without any.
@@ -37,6 +37,7 @@ class Ledger:
     path: Path
     updates: dict[str, int] = field(default_factory=dict)
     noises: dict[str, int] = field(default_factory=dict)
+    evaluations: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def read(cls, state: Path) -> "Ledger":
@@ -53,16 +54,18 @@ class Ledger:
         try:
             with decoding(path):
                 content = read_object(path)
-                if content.get("schema_version") != _SCHEMA:
+                if (version := count(content.get("schema_version"))) not in (1, _SCHEMA):
                     raise MalformedError("it is of another version")
                 updates = {key: count(n) for key, n in content["updates"].items()}
                 noises = {str(_noise(key)): count(n) for key, n in content["noises"].items()}
+                evaluated = {} if version == 1 else content["evaluations"]
+                evaluations = {key: count(n) for key, n in evaluated.items()}
         except PFedGPError as error:
             raise PolicyError(
                 f"{path} cannot be used ({one_line(error)}), so nobody knows what has left and everything is refused: "
                 "restore the file."
             ) from error
-        return cls(path, updates, noises)
+        return cls(path, updates, noises, evaluations)
 
     def epsilon(self, delta: float, another: float = 0.0, times: int = 0) -> float:
         """The epsilon at `delta` of all updates, and of `times` more with the noise `another`.
@@ -90,8 +93,16 @@ class Ledger:
         """Count an update that is about to leave; it is on disk when this returns. ArtefactError where it cannot be."""
         self.updates[run] = self.updates.get(run, 0) + 1
         self.noises[str(float(noise))] = self.noises.get(str(float(noise)), 0) + 1
-        content = {"schema_version": _SCHEMA, "updates": self.updates, "noises": self.noises}
-        write_whole(self.path, json.dumps(content, indent=1) + "\n")
+        self._write()
+
+    def book_evaluation(self, run: str) -> None:
+        """Count an evaluation that is about to leave, as `book` does an update."""
+        self.evaluations[run] = self.evaluations.get(run, 0) + 1
+        self._write()
+
+    def _write(self) -> None:
+        counts = {"updates": self.updates, "noises": self.noises, "evaluations": self.evaluations}
+        write_whole(self.path, json.dumps({"schema_version": _SCHEMA, **counts}, indent=1) + "\n")
 
 
 def _noise(text: str) -> float:

@@ -1,5 +1,6 @@
 """Whether a site takes up a request: run, method, network, hours, rounds, and what is left of its privacy budget."""
 
+import math
 from datetime import datetime
 
 import numpy as np
@@ -9,9 +10,20 @@ from pfedgp_core.errors import PolicyError
 from pfedgp_core.policy.ledger import Ledger
 from pfedgp_core.policy.runs import SHOWN, Runs, run_hash
 from pfedgp_core.policy.site_policy import SitePolicy
-from pfedgp_core.words import cut
+from pfedgp_core.words import counted, cut
 
-__all__ = ["effective_settings", "most_updates", "require_budget", "require_hours", "require_norm", "require_run"]
+__all__ = [
+    "effective_settings",
+    "most_evaluations",
+    "most_updates",
+    "require_budget",
+    "require_evaluation",
+    "require_hours",
+    "require_norm",
+    "require_run",
+]
+
+TESTS = 10  # evaluations beside those of rounds: tests at the end and of pfedgp evaluate
 
 
 def require_hours(policy: SitePolicy, now: datetime) -> None:
@@ -39,6 +51,11 @@ def require_run(policy: SitePolicy, settings: Settings, runs: Runs, number: str)
     ):
         if allowed and name not in allowed:
             raise PolicyError(f"The policy has no {kind} {cut(repr(name), 60)}: its {kind}s are {', '.join(allowed)}.")
+    if settings.evaluate_every < policy.min_evaluate_every:
+        raise PolicyError(
+            f"The run evaluates every {counted(settings.evaluate_every, 'round')}, and min-evaluate-every is "
+            f"{policy.min_evaluate_every}."
+        )
     key = run_hash(settings)
     if policy.runs == "approved" and key not in runs.approved:
         runs.note_asked(settings, number)
@@ -65,6 +82,20 @@ def effective_settings(policy: SitePolicy, settings: Settings) -> Settings:
 def most_updates(policy: SitePolicy, settings: Settings) -> int:
     """Updates that a run gets from this site."""
     return 2 * settings.rounds if policy.max_updates is None else policy.max_updates
+
+
+def most_evaluations(policy: SitePolicy, settings: Settings) -> int:
+    """Evaluations that a run gets from this site, in requests of their own or with an update."""
+    if policy.max_evaluations is not None:
+        return policy.max_evaluations
+    return 2 * math.ceil(settings.rounds / settings.evaluate_every) + TESTS
+
+
+def require_evaluation(policy: SitePolicy, settings: Settings, ledger: Ledger) -> None:
+    """Raise PolicyError where another evaluation of a run would be one too many; parameters as `require_budget`."""
+    key, most = run_hash(settings), most_evaluations(policy, settings)
+    if (done := ledger.evaluations.get(key, 0)) >= most:
+        raise PolicyError(f"Run {key[:SHOWN]} has {counted(done, 'evaluation')} of this site, and it gets {most}.")
 
 
 def require_budget(policy: SitePolicy, settings: Settings, ledger: Ledger) -> None:

@@ -42,6 +42,10 @@ class SitePolicy:
         Largest Euclidean norm of what leaves minus what arrived; None: any.
     max_updates : int or None
         Updates that one run gets; None: twice its rounds, as an interrupted run repeats some.
+    max_evaluations : int or None
+        Evaluations that one run gets; None: twice those of its rounds, and some for its tests.
+    min_evaluate_every : int
+        Least rounds from one evaluation of a run to the next.
     dp_noise, dp_clip : float
         Least noise and largest norm of an update, as the settings of the same names; noise 0 leaves the run's own.
     max_epsilon : float or None
@@ -63,6 +67,8 @@ class SitePolicy:
     min_samples: int = 0
     max_update_norm: float | None = None
     max_updates: int | None = None
+    max_evaluations: int | None = None
+    min_evaluate_every: int = 1
     dp_noise: float = 0.0
     dp_clip: float = 1.0
     max_epsilon: float | None = None
@@ -176,6 +182,8 @@ _CHECKS: dict[str, Any] = {
     "min_samples": _whole(0, 10**9),
     "max_update_norm": _number(1e-9, 1e12),
     "max_updates": _whole(1, 10**9),
+    "max_evaluations": _whole(1, 10**9),
+    "min_evaluate_every": _whole(1, 10**6),
     "dp_noise": _number(0.0, 1e6),
     "dp_clip": _number(1e-9, 1e9),
     "max_epsilon": _number(1e-6, 1e6),

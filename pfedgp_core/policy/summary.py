@@ -6,7 +6,7 @@ from pfedgp_core.column_rules import FEDERATED
 from pfedgp_core.config import Settings
 from pfedgp_core.data.tables.summary import FEWEST
 from pfedgp_core.policy.ledger import Ledger
-from pfedgp_core.policy.requests import effective_settings, most_updates
+from pfedgp_core.policy.requests import effective_settings, most_evaluations, most_updates
 from pfedgp_core.policy.runs import run_hash
 from pfedgp_core.policy.site_policy import METRICS, SitePolicy
 
@@ -68,6 +68,8 @@ def summary(policy: SitePolicy, settings: Settings, ledger: Ledger) -> dict[str,
         "changed": {key: value for key, value in settings.to_run_config().items() if value != default.get(key)},
         "updates_sent": done,
         "updates_at_most": most,
+        "evaluations_sent": ledger.evaluations.get(key, 0),
+        "evaluations_at_most": most_evaluations(policy, settings),
         "update": WITH_HEAD if settings.gp.prior_mean == "head" else NETWORK,
         "noise": noised.dp_noise,
         "clip": noised.dp_clip if noised.dp_noise else None,
@@ -103,6 +105,7 @@ def described(about: dict[str, Any]) -> str:
             f"training on the site's samples, {noise}{bound}"
         ),
         *([f"  once, for rules of columns: {about['columns']}"] if about["columns"] else []),
+        f"  at most {about['evaluations_at_most']} evaluations ({about['evaluations_sent']} up to now)",
         *(f"  with each evaluation or update: {words}" for words in about["metrics"].values()),
         f"  no count of fewer than {about['min_cell']} samples" if about["min_cell"] > 1 else "  counts of any size",
         f"Privacy of the updates: epsilon {spent}.",

@@ -109,6 +109,44 @@ def test_a_run_gets_so_many_updates(tmp_path: Path) -> None:
     assert [refused(site.ask("train", round=round)) for round in (1, 1, 2)] == [False, False, True]
 
 
+def test_a_run_gets_so_many_evaluations(tmp_path: Path) -> None:
+    site = GatedSite(tmp_path, ANY + "max-evaluations = 2\n")
+    assert not refused(site.ask("evaluate", split="test"))
+    riding = site.ask("train", round=2, split="validation")
+    assert "evaluation.sums.n" in metrics_of(riding)
+    assert refused(site.ask("evaluate"))
+    assert "gets 2" in site.said[-1]
+    alone = site.ask("train", round=2, split="validation")
+    assert fields_of(alone)["evaluation.error"] == "PolicyError"
+    assert not any(key.startswith("evaluation.") for key in metrics_of(alone))
+    assert not refused(site.ask("evaluate", OWN.replace(seed=1)))
+    assert Ledger.read(tmp_path).evaluations == {run_hash(OWN): 2, run_hash(OWN.replace(seed=1)): 1}
+
+
+def test_without_a_number_evaluations_have_an_end_too(tmp_path: Path) -> None:
+    site, short = GatedSite(tmp_path, ANY), OWN.replace(rounds=2, evaluate_every=2)
+    assert [refused(site.ask("evaluate", short)) for _ in range(13)] == 12 * [False] + [True]
+
+
+def test_a_run_that_evaluates_too_often_is_refused(tmp_path: Path) -> None:
+    site = GatedSite(tmp_path, ANY + "min-evaluate-every = 5\n")
+    assert [refused(site.ask("query.hello", OWN.replace(evaluate_every=n))) for n in (4, 5)] == [True, False]
+    assert "min-evaluate-every is 5" in site.said[0]
+
+
+def test_a_ledger_of_a_former_version_has_no_evaluations(tmp_path: Path) -> None:
+    site = GatedSite(tmp_path, ANY)
+    site.ask("train")
+    file = tmp_path / FOLDER / "ledger.json"
+    about = json.loads(file.read_text())
+    del about["evaluations"]
+    file.write_text(json.dumps(about))
+    assert refused(site.ask("evaluate"))
+    file.write_text(json.dumps(about | {"schema_version": 1}))
+    assert not refused(site.ask("evaluate"))
+    assert Ledger.read(tmp_path).updates == {run_hash(OWN): 1}
+
+
 def test_a_long_update_does_not_leave(tmp_path: Path) -> None:
     site = GatedSite(tmp_path, ANY + "max-update-norm = 1e-6\n")
     assert refused(site.ask("train"))
