@@ -34,12 +34,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from pfedgp.layout_options import add_layout, add_site_label, site_label, site_layout
+from pfedgp.living.options import show
 from pfedgp.options import add_allow_network
 from pfedgp.path_arguments import path_text
 from pfedgp.predicting.notes import print_notes
 from pfedgp.predicting.place import require_site
 from pfedgp.predicting.progress import Progress
 from pfedgp.predicting.rule_options import add_rules, check_rules
+from pfedgp.predicting.summary import summary, summary_text
 from pfedgp.processes.signals import interrupted
 from pfedgp.table_options import add_table_options
 from pfedgp_core.errors import ArtefactError, ConfigError
@@ -111,6 +113,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "them",
     )
     parser.add_argument("--model", type=Path, metavar="FOLDER", help="refuse a site that stands on another model")
+    parser.add_argument("--json", action="store_true", help="print a summary as JSON; the table is in --out")
     parser.add_argument("--resize", action="store_true", help="resize images to the size that the model takes")
     add_site_label(parser)
     add_layout(parser)
@@ -128,6 +131,8 @@ def main(args: argparse.Namespace) -> int:
     _check_temperature(args.temperature)
     check_rules(args)
     out = None if args.out == "-" else Path(args.out).expanduser()
+    if args.json and out is None:
+        raise ConfigError("--json answers on the standard output, where the table would be: give --out a file.")
     if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
         raise ArtefactError(f"Cannot write {out}: give the name of a file in a folder that exists.")
     require_site(args.site)
@@ -153,7 +158,11 @@ def main(args: argparse.Namespace) -> int:
     args.explainer = None if args.explain is None else _explainer(site, args)
     with interrupted():
         _predict(site, args, tally, rules, out)
-    _summarise(site, tally, temperature, args, rules, out)
+    about = summary(site, tally, float(temperature), args, rules, out)
+    if args.json:
+        show(about, "", as_json=True)
+    else:  # on the standard error, so that the standard output holds nothing but CSV
+        print(summary_text(about), file=sys.stderr, flush=True)
     return 0
 
 
@@ -264,25 +273,6 @@ def _check_temperature(temperature: float | str | None) -> None:
             f"--temperature {temperature:g} cannot be: give a number from {low:g} to {high:g}, or leave it out for the "
             "model's own."
         )
-
-
-def _summarise(
-    site: "SavedSite", tally: "Tally", temperature: float, args: argparse.Namespace, rules: "Rules", out: Path | None
-) -> None:
-    """On the standard error, so that the standard output holds nothing but CSV."""
-    own = "" if temperature == site.model.temperature else f" (the model's is {site.model.temperature:g})"
-    parts = [f"{counted(tally.samples, 'prediction')} of site {site.name!r} at temperature {temperature:g}{own}"]
-    if args.prior is not None:
-        parts.append(f"corrected to the prior {args.prior}")
-    if rules.threshold is not None or args.min_typical is not None:
-        parts.append(f"{tally.doubtful} to abstain from")
-    accuracy = tally.accuracy()
-    if accuracy is not None:
-        parts.append(f"accuracy {accuracy:.1%} by the data's own labels")
-    if len(site.class_names) == 1:
-        parts.append(f"all {site.class_names[0]!r}, the only class of the site")
-    where = "" if out is None else f"; saved in {out}"
-    print(", ".join(parts) + where, *rules.notes, sep="\n", file=sys.stderr, flush=True)
 
 
 def _require_model(site: "SavedSite", path: Path, model: Path) -> None:

@@ -13,6 +13,7 @@ from server.evaluation import take_evaluation
 from server.server_app import serve
 from tests.fakegrid import FakeGrid
 from tests.federation_run import Run, start
+from tests.json_tables import fields
 from tests.own_sites import OWN, OwnGrid, archive, rows_of, three_image_sites
 
 WAITING = Settings(clients=100, clients_per_round=100, min_results=1, wait_timeout=2.0)
@@ -49,6 +50,7 @@ def test_every_site_has_its_gain_and_nothing_is_trained(trained: tuple[Run, dict
         local, federated, gain = row["local"]["accuracy"], row["federated"]["accuracy"], row["gain"]
         assert gain["value"] == pytest.approx(federated["value"] - local["value"])
         assert gain["low"] < gain["value"] < gain["high"]
+    assert set(found) <= fields("evaluate")
     gains = [row["gain"]["value"] for row in found["sites"]]
     assert found["mean"]["gain"]["value"] == pytest.approx(sum(gains) / 3)
     assert (found["format"], found["schema_version"], found["model"]["round"]) == (

@@ -76,7 +76,8 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     [
         *("runs = 1", "runs = ['any']", "methods = []", "methods = 'pfedgp'", "networks = [1]", "min-cell = 1.5"),
         *("min-cell = true", "max-epsilon = 0", "max-epsilon = inf", "metrics = ['all']", "publications = 1"),
-        *("hours = []", "hours = ['']", "minsamples = 5", "max-updates = 0", "max-evaluations = 0", "dp-noise = -1", "[policy]\nruns = 'any'"),
+        *("hours = []", "hours = ['']", "minsamples = 5", "max-updates = 0", "dp-noise = -1", "[policy]\nruns = 'any'"),
+        *("max-evaluations = 0", "min-evaluate-every = 0"),
     ],
 )
 def test_a_mistake_names_its_key_and_refuses_everything(tmp_path: Path, line: str) -> None:
