@@ -58,7 +58,7 @@ class Ledger:
                     raise MalformedError("it is of another version")
                 updates = {key: count(n) for key, n in content["updates"].items()}
                 noises = {str(_noise(key)): count(n) for key, n in content["noises"].items()}
-                evaluated = {} if version == 1 else content["evaluations"]
+                evaluated = content.get("evaluations", {}) if version == 1 else content["evaluations"]
                 evaluations = {key: count(n) for key, n in evaluated.items()}
         except PFedGPError as error:
             raise PolicyError(
@@ -107,6 +107,6 @@ class Ledger:
 
 def _noise(text: str) -> float:
     noise = float(text)
-    if not 0 <= noise <= 1e6:
+    if not 0 <= noise <= 1e6 or str(noise) != text:  # two forms of one number would be counted once
         raise MalformedError(f"{text[:40]!r} is no noise")
     return noise

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["ALARM", "JumperState", "advance", "first_alarm"]
+__all__ = ["ALARM", "MOST", "JumperState", "advance", "first_alarm"]
 
 ALARM = 100.0
+MOST = 1e100  # what the player has beyond it is put aside, so that an alarm that nobody hears does not end at infinity
 JUMP = 0.01
 STAKES = np.array([-1.0, 0.0, 1.0])
 
@@ -74,6 +75,8 @@ def advance(state: JumperState, scores: np.ndarray, rng: np.random.Generator) ->
         p = (larger + rng.uniform(size=len(column)) * (equal + 1)) / (known.shape[1] + 1)
         moved = (1 - JUMP) * capital + JUMP * capital.mean(1, keepdims=True)
         capital = moved * (1 + STAKES * (p[:, None] - 0.5))
+        if capital.sum() > MOST:
+            capital *= MOST / capital.sum()
         known = np.concatenate([known, one], axis=1)
         values.append(capital.sum())
     return JumperState(known, capital), np.array(values)

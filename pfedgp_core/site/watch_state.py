@@ -15,6 +15,7 @@ from pfedgp_core.files.json_file import parse_object
 from pfedgp_core.files.private import as_private
 from pfedgp_core.files.regular import MalformedError, read_regular
 from pfedgp_core.files.whole import replacing
+from pfedgp_core.site.drift import MOST
 from pfedgp_core.site.site_files import checksum
 
 __all__ = ["WatchState"]
@@ -71,9 +72,11 @@ class WatchState:
             about = parse_object(read_regular(path, LARGEST), LARGEST)
             if about.pop("checksum") != checksum(about) or about["format"] != FORMAT:
                 raise MalformedError("it was changed after it was written")
-            seen, capital = np.array(about["seen"], float), np.array(about["capital"], float)
+            seen, capital = _numbers(about["seen"]), _numbers(about["capital"])
             if seen.ndim != 2 or len(seen) != KINDS or capital.shape != (KINDS, STAKES):
                 raise MalformedError("its numbers have another shape")
+            if (capital < 0).any() or capital.sum() > 2 * MOST:
+                raise MalformedError("its capital is none")
             return cls(text(about["data_sha256"]), seen, capital, finite(about["highest"]))
         except MissingFileError:
             return None
@@ -81,3 +84,8 @@ class WatchState:
             raise DamagedStateError(
                 f"{path} is no state of pfedgp watch that is whole: delete it to begin again, or restore it."
             ) from error
+
+
+def _numbers(rows: list[list[float]]) -> np.ndarray:
+    """As an array; numpy alone would take texts and truth values for numbers."""
+    return np.array([[finite(value) for value in row] for row in rows], float)

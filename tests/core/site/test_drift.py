@@ -1,9 +1,17 @@
 """The martingale of `pfedgp watch`: rarely an alarm where nothing changes, soon one where something does."""
 
-import numpy as np
+import json
+from pathlib import Path
+from typing import Any
 
-from pfedgp_core.site.drift import JumperState, advance, first_alarm
+import numpy as np
+import pytest
+
+from pfedgp_core.errors import DamagedStateError
+from pfedgp_core.site.drift import ALARM, JumperState, advance, first_alarm
 from pfedgp_core.site.drift_scores import new_scores, own_scores
+from pfedgp_core.site.site_files import checksum
+from pfedgp_core.site.watch_state import WatchState
 from tests.core.site.test_saved import data, site_of
 
 
@@ -51,3 +59,33 @@ def test_the_scores_are_those_of_the_predictions() -> None:
     new = data(10, seed=1).inputs
     assert own_scores(site).shape == (2, 60)
     np.testing.assert_array_equal(new_scores(site, new)[0], site.predict(new).entropy)
+
+
+def test_an_alarm_that_nobody_hears_does_not_end_at_infinity(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    state, values = advance(JumperState.start(rng.normal(size=(2, 60))), 9 + rng.normal(size=(2, 3000)), rng)
+    assert np.isfinite(values).all()
+    assert values[-1] >= ALARM
+    WatchState("ab", state.scores[:, 60:], state.capital, float(values.max())).write(tmp_path / "w.json")
+    found = WatchState.read(tmp_path / "w.json")
+    assert found is not None
+    np.testing.assert_array_equal(found.capital, state.capital)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"capital": [[-1.0, 1, 1]] * 2},
+        {"capital": [[1e200, 1, 1]] * 2},
+        {"seen": [["1"], ["2"]]},
+        {"seen": [[True]] * 2},
+    ],
+)
+def test_a_state_that_no_watching_made_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+    file = tmp_path / "w.json"
+    WatchState("ab", np.zeros((2, 1)), np.full((2, 3), 1 / 6), 1.0).write(file)
+    about = json.loads(file.read_text()) | change
+    del about["checksum"]
+    file.write_text(json.dumps(about | {"checksum": checksum(about)}))
+    with pytest.raises(DamagedStateError, match="delete it to begin again"):
+        WatchState.read(file)
