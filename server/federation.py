@@ -79,7 +79,7 @@ def run_federation(
     ArtefactError
         Something could not be written; the former checkpoint is whole.
     """
-    roster = Roster(settings, engine.window)
+    roster = Roster(settings, engine.window, folder.excluded)
     recorder = Recorder(folder, settings, roster, reporters, checkpoint.seconds if checkpoint else 0.0)
     with recorder.explaining():
         federation, done = Federation.begin(grid, settings, engine, roster, recorder, checkpoint)

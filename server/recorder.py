@@ -18,6 +18,7 @@ from server.report.reporters import Reporter
 from server.run.artefacts import RunFolder
 from server.run.checkpoint import Checkpoint, Model, write_checkpoint
 from server.run.files import CannotWriteError, truncate_lines
+from server.run.joins import drop_joins_after, keep_before_join
 from server.run.origin import Origin
 from server.run.record_lines import read_record
 from server.run.releases import Releases
@@ -99,6 +100,7 @@ class Recorder:
         self._started = time.perf_counter() - seconds
         self._told = 0  # records of the history that the reporters know
         self._saved_best: Model | None = None
+        self._members: set[str] = set()  # of the last checkpoint
 
     def elapsed(self) -> float:
         """Seconds that the run has taken, those before a resume too."""
@@ -107,7 +109,8 @@ class Recorder:
     def reopen(self, former: Checkpoint) -> None:
         """Cut the records to those of a checkpoint; `restore` does the rest once the clients are there."""
         self.releases.cover({client.name: len(client.trained_in) for client in self.roster.all})
-        self.round = former.round
+        self.round, self._members = former.round, {client.name for client in self.roster.all}
+        drop_joins_after(self.folder.path, former.round)
         lines = truncate_lines(self.folder.path / "metrics.jsonl", former.lines)
         self.history = [read_record(line) for line in lines]
         self._told = len(self.history)
@@ -141,6 +144,9 @@ class Recorder:
 
     def keep(self, t: int, progress: Progress, failed_rounds: list[dict[str, str]]) -> None:
         """Write the checkpoint of round t, then what follows from it, then tell the reporters."""
+        members = {client.name for client in self.roster.all}
+        if self.round is not None and members - self._members:
+            keep_before_join(self.folder.path, self.round)
         write_checkpoint(
             self.folder.path,
             Checkpoint(
@@ -158,7 +164,7 @@ class Recorder:
                 seconds=self.elapsed(),
             ),
         )
-        self.round = t
+        self.round, self._members = t, members
         if progress.best is not None and progress.best is not self._saved_best:
             self.save("best", progress.best)
             self._saved_best = progress.best

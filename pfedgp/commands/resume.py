@@ -21,6 +21,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of the run, the one that holds config.toml; of a deployment's run its name or id will do",
     )
     parser.add_argument("--rounds", metavar="N", help="rounds to reach (default: those of the run); not fewer")
+    parser.add_argument(
+        "--without",
+        metavar="SITE",
+        help="train again from the last round before this site joined, as a new run in the folder of --out",
+    )
+    parser.add_argument("--out", type=path_text, metavar="FOLDER", help="with --without: folder of the new run")
     add_resources(parser, "simulation: ")
     add_backbone(parser)
     parser.add_argument("--state", type=path_text, metavar="FOLDER", help="deployment: the server's state folder")
@@ -33,6 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Go on with the run; 0 if it completed."""
     args.rounds, path = _rounds(args.rounds), Path(args.run).expanduser().absolute()
+    if (args.without is None) != (args.out is None):
+        raise ConfigError("--without and --out go together: a run without a site is a new one, in a folder of its own.")
+    if args.without is not None:
+        path = _without(path, args.without, Path(args.out).expanduser().absolute())
     elsewhere = any((args.state, args.control, args.ca))
     if not has_config(path) and (elsewhere or _server_was_here()):
         return _deployed(path, args)  # the name or id of a run, or a folder on another host or in a container
@@ -61,6 +71,15 @@ def main(args: argparse.Namespace) -> int:
         # The folder was fine before the run went on, so this is a failed run and no mistake in the command.
         raise RunFailedError(str(error)) from error
     return 0 if summary.get("status") == "completed" else 1
+
+
+def _without(run: Path, name: str, out: Path) -> Path:
+    """The folder of a new run, from which the site is missing."""
+    from server.run.without import begin_without
+
+    former = begin_without(run, name, out)
+    print(f"{out}: goes on after round {former.round} of {run}, the last one before {name} joined.", flush=True)
+    return out
 
 
 def _deployed(path: Path, args: argparse.Namespace) -> int:

@@ -123,6 +123,7 @@ def elsewhere(name: str, took_part: bool | None) -> list[dict[str, str]]:
         False: "No update has left this site, so nothing of its samples is in it.",
         None: "Nobody knows here whether updates have left this site, as it has no audit log.",
     }[took_part]
+    again = f"The server's operator: pfedgp resume RUN --without {name} --out FOLDER, or a new run without the site."
     return [
         {
             "where": "server, certs/clients",
@@ -139,7 +140,7 @@ def elsewhere(name: str, took_part: bool | None) -> list[dict[str, str]]:
             "what": "Messages until they are fetched, and the number of the site's node.",
             "remedy": "Flower deletes messages itself; without runs, the server's operator may delete superlink.db*.",
         },
-        {"where": "the shared network, wherever it is", "what": network, "remedy": "A new run without the site."},
+        {"where": "the shared network, wherever it is", "what": network, "remedy": again},
         {
             "where": "here, outside the state folder",
             "what": "The data files, the private key, backups, predictions and certificates.",

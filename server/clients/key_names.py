@@ -15,9 +15,16 @@ __all__ = ["KeyNames"]
 
 
 class KeyNames:
-    """Names under which keys are registered, of all nodes that were ever connected; empty where nodes need no key."""
+    """Names under which keys are registered, of all nodes that were ever connected; empty where nodes need no key.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    excluded : collection of str
+        Names that take no part in the run, of clients or of their keys.
+    """
+
+    def __init__(self, excluded: Collection[str] = ()) -> None:
+        self._excluded = frozenset(excluded)
         self._names: dict[int, str] = {}  # by node id
         self._looks: dict[tuple[int, str], set[str]] = {}  # how a name looks -> names of clients, also former ones
 
@@ -49,6 +56,8 @@ class KeyNames:
             The clients of the run, by name.
         """
         key = self.of(node)
+        if not self._excluded.isdisjoint({name, key}):
+            return f"{name} is left out: this run goes on without it."
         if not key or key == name:
             return ""
         others = ({*self._names.values()} | {client.key for client in clients.values()}) - {key, ""}

@@ -40,6 +40,8 @@ class Roster:
         Of the run; the greeting carries them.
     window : int, optional
         Greetings that may be under way at a time (default: any number).
+    excluded : collection of str
+        Names of clients that take no part.
 
     Attributes
     ----------
@@ -60,17 +62,15 @@ class Roster:
         The setting ``class-names`` or ``input-shape`` cannot be read.
     """
 
-    def __init__(self, settings: Settings, window: int | None = None) -> None:
+    def __init__(self, settings: Settings, window: int | None = None, excluded: Collection[str] = ()) -> None:
         class_list(settings.class_names), parse_shape(settings.input_shape)
         self.settings = settings
-        self.clients: dict[str, Client] = {}
+        self.clients, self._called = dict[str, Client](), dict[int, str]()  # by name; node id -> what it was called
         self._spec: DataSpec | None = None
         self.answering = Answering(settings.wait_timeout)
-        self.connected: set[int] = set()
         self._greetings = Greetings(window)
-        self._keys, self._kept, self._agreement = KeyNames(), KeptClients(), Agreement(settings)
-        self._called: dict[int, str] = {}  # node id -> what its client was last called
-        self.awaited: set[str] = set()
+        self._keys, self._kept, self._agreement = KeyNames(excluded), KeptClients(), Agreement(settings)
+        self.connected, self.awaited = set[int](), set[str]()
         self.started = False
         self._there: tuple[int, Presence] | None = None  # changes of who answers up to then, and who was where
         self._own: tuple[int, bool] | None = None  # clients that were counted, and whether most have data of their own

@@ -13,7 +13,8 @@
 ``classes.csv``
     Results by site and class, of classification.
 ``checkpoints/``
-    The state after each of the last three rounds, from which ``pfedgp resume`` goes on (`server.run.checkpoint`).
+    The state after each of the last three rounds, from which ``pfedgp resume`` goes on (`server.run.checkpoint`), and
+    in ``joins/`` those from before a client joined (`server.run.joins`).
 ``releases.jsonl``
     With differential privacy: who was asked for an update, round by round.
 ``refusals.jsonl``
@@ -42,7 +43,7 @@ from server.run.json_text import to_json
 from server.run.model_file import holds_model, remove_model, save_model
 from server.run.new_folder import refuse_used, used
 from server.run.origin import UNKNOWN, Origin
-from server.run.run_config import config_text
+from server.run.run_config import WITHOUT, config_text
 
 __all__ = ["RunFolder"]
 
@@ -66,6 +67,11 @@ class RunFolder:
     def run_key(self) -> str:
         """Names the run to its clients; a run that goes on has the one it was started with."""
         return str(self.run_info.get("run_id", ""))
+
+    @property
+    def excluded(self) -> list[str]:
+        """Clients without which the run goes on (`server.run.without`)."""
+        return list(self.run_info.get(WITHOUT, []))
 
     @property
     def origin(self) -> Origin:

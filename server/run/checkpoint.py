@@ -9,7 +9,8 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,16 @@ from server.run.files import explained, is_partial, write_whole
 from server.run.record_lines import check_record
 from server.run.run_config import check_origin
 
-__all__ = ["CHECKPOINTS", "Checkpoint", "Model", "newest_checkpoint", "sweep_partial", "write_checkpoint"]
+__all__ = [
+    "CHECKPOINTS",
+    "Checkpoint",
+    "Model",
+    "checkpoint_name",
+    "newest_checkpoint",
+    "sweep_partial",
+    "whole_checkpoints",
+    "write_checkpoint",
+]
 
 CHECKPOINTS = "checkpoints"
 SCHEMA, KEPT = 2, 3
@@ -148,7 +158,7 @@ def write_checkpoint(run: Path, checkpoint: Checkpoint) -> None:
         folder.mkdir(exist_ok=True)
     metadata = {"checkpoint": text, "sha256": _checksum(text, tensors)}
     content = packed_tensors(tensors, metadata, f"The checkpoint of round {checkpoint.round}")
-    write_whole(folder / f"round-{checkpoint.round:06d}.safetensors", content)
+    write_whole(folder / checkpoint_name(checkpoint.round), content)
     for old in _checkpoints(folder)[KEPT:]:
         with explained(old):
             old.unlink(missing_ok=True)
@@ -191,6 +201,18 @@ def sweep_partial(run: Path) -> None:
         for path in folder.iterdir() if folder.is_dir() else ():
             if is_partial(path.name) and path.is_file():
                 path.unlink(missing_ok=True)
+
+
+def checkpoint_name(round: int) -> str:
+    """The file of the checkpoint after a round."""
+    return f"round-{round:06d}.safetensors"
+
+
+def whole_checkpoints(folder: Path) -> Iterator[Checkpoint]:
+    """The checkpoints in a folder that can be read, newest first."""
+    for path in _checkpoints(folder):
+        with suppress(_DamagedError):
+            yield _read(path)
 
 
 class _DamagedError(Exception):

@@ -20,8 +20,9 @@ from pfedgp_core.files.state import kept
 from pfedgp_core.learning.privacy import require_accountant, spent
 from server.run.files import append_line, truncate_lines
 
-__all__ = ["Releases"]
+__all__ = ["RELEASES", "Releases"]
 
+RELEASES = "releases.jsonl"
 LARGEST = 16 * 1024**3  # bytes
 
 
@@ -43,7 +44,7 @@ class Releases:
     """
 
     def __init__(self, run: Path, settings: Settings) -> None:
-        self.path, self.settings = run / "releases.jsonl", settings
+        self.path, self.settings = run / RELEASES, settings
         self.counts: Counter[str] = Counter()
         if settings.dp_noise == 0:
             return

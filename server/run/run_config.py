@@ -13,7 +13,9 @@ from pfedgp_core.files.state import kept
 from server.run.json_text import to_json
 from server.run.settings import dump_settings
 
-__all__ = ["check_origin", "config_text", "read_origin"]
+__all__ = ["WITHOUT", "check_origin", "config_text", "read_origin"]
+
+WITHOUT = "without"  # run info: clients without which a run goes on
 
 
 def config_text(settings: Settings, run_info: Mapping[str, Any]) -> str:
@@ -57,11 +59,11 @@ def check_origin(origin: Any) -> dict[str, Any]:
     """The run info itself, if what a resumed run reads of it is what it should be; MalformedError otherwise."""
     if not isinstance(origin, dict):
         raise MalformedError("the run info is no object")
-    outputs, resumed = origin.get("outputs", {}), origin.get("resumed", [])
-    if not isinstance(outputs, dict) or not isinstance(resumed, list):
-        raise MalformedError("the run info is damaged in outputs or resumed")
+    outputs, resumed, without = origin.get("outputs", {}), origin.get("resumed", []), origin.get(WITHOUT, [])
+    if not isinstance(outputs, dict) or not isinstance(resumed, list) or not isinstance(without, list):
+        raise MalformedError(f"the run info is damaged in outputs, resumed or {WITHOUT}")
     try:
-        for value in (origin.get("engine", ""), origin.get("run_id", ""), *outputs.values()):
+        for value in (origin.get("engine", ""), origin.get("run_id", ""), *outputs.values(), *without):
             text(value)
     except TypeError as error:
         raise MalformedError(f"a field of the run info {error}") from error
