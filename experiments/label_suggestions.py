@@ -1,13 +1,15 @@
-"""How many labels `pfedgp suggest` saves against a random choice, on scikit-learn's digits.
+"""How many labels `pfedgp suggest` saves against a random choice, on scikit-learn's digits or on features of CIFAR-10.
 
     pfedgp simulate --seed 0 --rounds 40 --set unseen-clients=2 --out runs/digits
     python -m experiments.label_suggestions --model runs/digits/best
+    pfedgp simulate --dataset cifar10 --data-root cifar10.npz --rounds 60 --set unseen-clients=2 --out runs/cifar
+    python -m experiments.label_suggestions --model runs/cifar/best --dataset cifar10 --data-root cifar10.npz
 
 A site begins with ten random labelled samples and labels ten more at a time, up to a hundred: those that are
-suggested, or random ones (the mean of three draws). Its pool is the data set's validation samples, which trained
-nothing but helped to choose the best round of the model; accuracy is that on the test samples. A seed draws the first
-ten. The accuracy to be reached is that of 50, or of all 100, random labels; labels between two steps are
-interpolated.
+suggested, or random ones (the mean of three draws). Its pool is the data set's validation samples, the first thousand
+at most, which trained nothing but helped to choose the best round of the model; accuracy is that on the first two
+thousand test samples at most. A seed draws the first ten. The accuracy to be reached is that of 50, or of all 100,
+random labels; labels between two steps are interpolated.
 """
 
 import argparse
@@ -23,15 +25,17 @@ from pfedgp_core.site.saved import SavedSite
 from pfedgp_core.site.suggestion import suggest
 
 STEP, BUDGET, DRAWS = 10, 100, 3
+POOL, TEST = 1_000, 2_000  # samples
 
 
 class Labelling:
     """A pool, of which a site gets the labels of ever more samples."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, name: str = "digits", root: str = "") -> None:
         self.model, _ = read_model(path)
-        dataset = load_dataset("digits")
-        self.pool, self.test = dataset.validation, dataset.test
+        dataset = load_dataset(name, root)
+        self.pool = Split(dataset.validation.inputs[:POOL], dataset.validation.labels[:POOL])
+        self.test = Split(dataset.test.inputs[:TEST], dataset.test.labels[:TEST])
         self.features = self.model.features(self.pool.inputs)
         self.test_features = self.model.features(self.test.inputs)
 
@@ -67,9 +71,11 @@ def main() -> None:
     """Print a line a seed and the counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--dataset", default="digits", choices=("digits", "cifar10"))
+    parser.add_argument("--data-root", default="", help="file or folder of CIFAR-10")
     parser.add_argument("--seeds", type=int, default=10)
     args = parser.parse_args()
-    labelling = Labelling(args.model)
+    labelling = Labelling(args.model, args.dataset, args.data_root)
     saved = []
     for seed in range(args.seeds):
         rng = np.random.default_rng(seed)
