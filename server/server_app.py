@@ -115,7 +115,7 @@ def _go_on(
         known = ("run_id", "started", "versions", "engine", "backend", "patches_missing")
         again = {key: origin[key] for key in known if key in origin}
         resumed = [*former.origin.get("resumed", []), {"after_round": former.round, **again}]
-        # A run that was begun without a client (`server.run.without`) has no identity yet.
+        # A run that was begun without a client (`server.without`) has no identity yet.
         first = {key: origin[key] for key in ("run_id", "started")} | former.origin
         folder = RunFolder.reopen(path, former.settings, first | outputs.to_origin() | {"resumed": resumed})
         _run(grid, former.settings, folder, outputs, engine, former.checkpoint)

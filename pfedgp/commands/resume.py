@@ -75,7 +75,7 @@ def main(args: argparse.Namespace) -> int:
 
 def _without(run: Path, name: str, out: Path) -> Path:
     """The folder of a new run, from which the site is missing."""
-    from server.run.without import begin_without
+    from server.without import begin_without
 
     former = begin_without(run, name, out)
     print(f"{out}: goes on after round {former.round} of {run}, the last one before {name} joined.", flush=True)

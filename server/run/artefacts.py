@@ -70,7 +70,7 @@ class RunFolder:
 
     @property
     def excluded(self) -> list[str]:
-        """Clients without which the run goes on (`server.run.without`)."""
+        """Clients without which the run goes on (`server.without`)."""
         return list(self.run_info.get(WITHOUT, []))
 
     @property

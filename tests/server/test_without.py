@@ -16,8 +16,8 @@ from server.run import joins
 from server.run.checkpoint import CHECKPOINTS, checkpoint_name
 from server.run.joins import before_joins, drop_joins_after
 from server.run.run_config import read_origin
-from server.run.without import begin_without
 from server.server_app import serve
+from server.without import begin_without
 from tests.federation_run import Run, start
 from tests.own_sites import OWN, OwnGrid, three_image_sites
 
