@@ -18,11 +18,12 @@ def patches_of(side: str) -> tuple[Patch, ...]:
         from pfedgp.operator.inside_superlink.rare_cleanup import RareCleanup
         from pfedgp.operator.inside_superlink.redelivery import Redelivery
         from pfedgp.operator.kept_claims import KeptClaims
+        from pfedgp.processes.short_ways import ShortWays
         from pfedgp.processes.whole_bodies import SuperLinkBodies
         from server.flower.patches import SERVER_PATCHES
 
         safe = (FleetGuard(), Redelivery(), KeptReplies())
-        fast = (SuperLinkBodies(), RareCleanup(), LongLog(), HeldLooks())
+        fast = (SuperLinkBodies(), RareCleanup(), LongLog(), HeldLooks(), ShortWays())
         return (*SERVER_PATCHES, *safe, WholeDatabase(), KeptClaims(), *fast)
     if side == "site":
         from pfedgp.site.patches import SITE_PATCHES

@@ -20,6 +20,7 @@ def main(arguments: Sequence[str]) -> None:
     from pfedgp.operator.inside_superlink.long_log import LongLog
     from pfedgp.operator.inside_superlink.rare_cleanup import RareCleanup
     from pfedgp.operator.inside_superlink.redelivery import Redelivery
+    from pfedgp.processes.short_ways import ShortWays
     from pfedgp.processes.whole_bodies import SuperLinkBodies
 
     patches = (FleetGuard(int(arguments[0])), Redelivery(), KeptReplies())
@@ -27,7 +28,7 @@ def main(arguments: Sequence[str]) -> None:
         refuse_lost(patches)
     except ConfigError as error:
         sys.exit(str(error))
-    optional = (SuperLinkBodies(), RareCleanup(), LongLog(), HeldLooks())
+    optional = (SuperLinkBodies(), RareCleanup(), LongLog(), HeldLooks(), ShortWays())
     for patch in (*patches, *(patch for patch in optional if not lost_patches([patch]))):
         patch.apply()
     sys.argv = list(arguments[1:])
