@@ -1,22 +1,27 @@
 """Named sets of settings below what a user gives.
 
 ``paper``: those of Achituve et al. (2021). ``shared-head``: a softmax head of all clients is the prior mean of their
-trees (`pfedgp_core.tree.variants.prior_mean`).
+trees (`pfedgp_core.tree.variants.prior_mean`). ``auto``: ``shared-head`` where the run is long enough to train such a
+head and goes with one, and otherwise the defaults; decided by the settings alone, before anything begins.
 
 Defaults may move away from the paper; its preset stays. What the paper leaves open is as its authors' scripts have it,
 and where these are silent, as it is here by default at the time of writing.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError
-from pfedgp_core.registry import METHODS, is_gaussian
+from pfedgp_core.registry import METHODS, VARIANTS, is_gaussian
 from pfedgp_core.setting import Value, choices_text
 
 __all__ = ["PRESETS", "preset_settings"]
 
 Flat = dict[str, Value]
+
+VISITS_OF_A_HEAD = 1000  # rounds x clients a round from which a shared head is ahead (docs/calibration.md)
 
 _PAPER: Flat = {
     "rounds": 1000,
@@ -104,7 +109,22 @@ def _shared_head(_: Mapping[str, Any]) -> Flat:
     return {"gp.prior-mean": "head", "objective": "softmax", "gp.output-scale": 4.0}
 
 
-PRESETS: dict[str, Callable[[Mapping[str, Any]], Flat]] = {"paper": _paper, "shared-head": _shared_head}
+def _auto(chosen: Mapping[str, Any]) -> Flat:
+    shared, defaults = _shared_head(chosen), Settings().to_run_config()
+    given: dict[str, Any] = {**defaults, **chosen}
+    full = given["variant"] in VARIANTS and not VARIANTS[given["variant"]].needs_inducing
+    alone = all(chosen.get(key, value) == value for key, value in shared.items())
+    plain = all(given[key] == defaults[key] for key in ("method", "task", "class-weights", "dp-noise"))
+    counts = given["rounds"], given["clients-per-round"]
+    enough = all(isinstance(count, int) for count in counts) and math.prod(counts) >= VISITS_OF_A_HEAD
+    return shared if full and alone and plain and enough else {key: defaults[key] for key in shared}
+
+
+PRESETS: dict[str, Callable[[Mapping[str, Any]], Flat]] = {
+    "paper": _paper,
+    "shared-head": _shared_head,
+    "auto": _auto,
+}
 
 
 def preset_settings(name: str, chosen: Mapping[str, Any]) -> Flat:

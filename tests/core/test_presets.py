@@ -1,5 +1,7 @@
 """The paper's preset: what it says of methods, variants and data sets, and that what a user gives comes first."""
 
+from typing import Any
+
 import pytest
 
 from pfedgp_core.config import Settings
@@ -72,3 +74,45 @@ def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
 def test_a_shared_head_is_a_preset_that_goes_with_the_defaults() -> None:
     settings = Settings.from_run_config(preset_settings("shared-head", {}))
     assert (settings.gp.prior_mean, settings.objective, settings.gp.output_scale) == ("head", "softmax", 4.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "prior_mean"),
+    [
+        ({}, "zero"),
+        ({"rounds": 200}, "head"),
+        ({"rounds": 199}, "zero"),
+        ({"rounds": 20, "clients-per-round": 50}, "head"),
+        *(
+            ({"rounds": 200} | other, "zero")
+            for other in (
+                {"variant": "ip-data"},
+                {"method": "fedavg"},
+                {"method": "whitened"},
+                {"dp-noise": 1.0},
+                {"class-weights": "balanced"},
+                {"objective": "loo"},
+                {"gp.output-scale": 8.0},
+                {"task": "regression", "dataset": "diabetes"},
+            )
+        ),
+    ],
+)
+def test_auto_takes_a_shared_head_where_the_run_trains_it_and_goes_with_it(
+    given: dict[str, Any], prior_mean: str
+) -> None:
+    found = preset_settings("auto", given)
+    settings = Settings.from_run_config({"clients": 50} | found | given)
+    assert settings.gp.prior_mean == prior_mean
+    assert found == (preset_settings("shared-head", given) if prior_mean == "head" else default_of_its_keys())
+
+
+def default_of_its_keys() -> dict[str, Any]:
+    return {key: Settings().to_run_config()[key] for key in preset_settings("shared-head", {})}
+
+
+def test_auto_leaves_a_mistake_for_the_check_of_settings() -> None:
+    assert (
+        preset_settings("auto", {"rounds": 1000, "clients-per-round": "many", "variant": "fulll"})
+        == default_of_its_keys()
+    )
