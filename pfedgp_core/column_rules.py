@@ -27,6 +27,7 @@ encoding alone: no site fits anything of its own. A rule holds:
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -158,8 +159,8 @@ def column_rules(text: str) -> ColumnRules:
         raise ConfigError(f"column-rules is not the JSON of rules ({cut(error, 120)}): see docs/data.md.") from None
     if len({rule.name for rule in rules}) < len(rules):
         raise ConfigError("column-rules has a column twice: give each one rule.")
-    inputs = [name for rule in rules for name in rule.inputs]
-    if repeated := sorted({name for name in inputs if inputs.count(name) > 1}):
+    inputs = Counter(name for rule in rules for name in rule.inputs)
+    if repeated := sorted(name for name, times in inputs.items() if times > 1):
         raise ConfigError(f"column-rules makes two inputs named {cut(repeated[0], 60)!r}: rename a column.")
     return ColumnRules(rules)
 

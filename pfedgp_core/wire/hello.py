@@ -121,6 +121,8 @@ class Hello:
         software = [hello.partition_hash, *hello.versions, *hello.versions.values()]
         if len(hello.versions) > VERSIONS_LIMIT or not all(map(_is_short, software)):
             raise DataError("hello with unprintable, over-long or too many versions")
+        if hello.summary and not hello.own_data:
+            raise DataError("hello of a simulation with a summary of columns")
         if max(hello.n_train, hello.n_validation, hello.n_test) > SAMPLE_LIMIT:
             raise DataError("hello with an implausible sample count")
         return hello

@@ -105,7 +105,7 @@ class Agreement:
         RunFailedError
             They do not agree.
         """
-        self.adopt(agreed_rules([hello.table for hello in hellos], self._settings.column_rules))
+        self.adopt(agreed_rules([hello.table for hello in hellos if hello.summary], self._settings.column_rules))
         self._log(self.rules)
 
     def _log(self, rules: str) -> None:

@@ -188,6 +188,11 @@ LIES: dict[str, tuple[dict[str, Any], str]] = {
         "numbers in the column 'stage'",
     ),
     "nothing": ({"summary": ""}, "sends no summary of its columns"),
+    "no rows, and what is in them": (
+        {"summary": in_summary(lambda c: c.__setitem__(3, ["boolean", 0, 40, {"yes": 0}]))},
+        "a column whose kind does not go with its number of values",
+    ),
+    "a part of a simulation": ({"partition_hash": "x", "summary": "[]"}, "hello of a simulation with a summary"),
 }
 
 

@@ -11,8 +11,9 @@ def cells_that_leave(counts: Mapping[str, int], rows: int, floor: int) -> dict[s
     """The texts of at least `floor` rows, with their counts or `WITHHELD`.
 
     All other rows together are one cell, whose count is that of all rows less the counts that leave. Where it is small,
-    counts are withheld, the smallest first, until it may be any number from 1 to `floor` - 1; where that does not
-    suffice, the text of the fewest rows is not named either, and the cell is no longer small.
+    counts are withheld, the smallest first, until it may be any number from 1 to `floor` - 1, although all know that
+    they are the smallest; where that does not suffice, the text of the fewest rows is not named either, and the cell is
+    no longer small.
 
     Parameters
     ----------
@@ -35,11 +36,13 @@ def cells_that_leave(counts: Mapping[str, int], rows: int, floor: int) -> dict[s
     rest = rows - sum(kept.values())
     if not 0 < rest < floor or not kept:
         return kept
-    room, by_size = rest, sorted(kept, key=lambda text: (kept[text], text))
+    hidden, by_size = rest, sorted(kept, key=lambda text: (kept[text], text))
     withheld: dict[str, int] = {}
-    for text in by_size:
+    for text, larger in zip(by_size, [*by_size[1:], ""], strict=True):
         withheld[text] = WITHHELD
-        room += kept[text] - floor
-        if room >= floor - 1:
+        hidden += kept[text]
+        # Each of them is between the floor and the smallest count that is told, as the order says.
+        most = kept[larger] - (text > larger) if larger else hidden
+        if floor * len(withheld) + floor - 1 <= hidden <= most * len(withheld) + 1:
             return kept | withheld
     return {text: n for text, n in kept.items() if text != by_size[0]}

@@ -161,6 +161,8 @@ def _column(rows: int, mean: float, std: float, kind: Any, n: Any, missing: Any,
         raise DataError("a column of a kind that there is not")
     if made.count + made.missing != rows or sum(made.values.values()) > made.count:
         raise DataError(f"a column with other numbers of rows than the {rows:,} of its table")
+    if (made.kind == EMPTY) != (made.count == 0):
+        raise DataError("a column whose kind does not go with its number of values")
     if bool(made.values) != (made.kind in ("boolean", "text")):
         raise DataError("a column whose texts do not go with its kind")
     if fault := next((fault for value in made.values if (fault := name_fault(value, NAME))), ""):
