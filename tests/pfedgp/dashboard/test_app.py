@@ -12,7 +12,7 @@ from pfedgp.dashboard import app as module
 from pfedgp.dashboard.app import host_names, make_app
 from pfedgp.dashboard.page import PAGE
 from pfedgp.dashboard.watch import Watch
-from tests.pfedgp.dashboard.made_state import EVIL, MadeServer, busy
+from tests.pfedgp.dashboard.made_state import EVIL, MadeServer, busy, made_run
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pathspec.*")
 TOKEN = "a-token-of-a-test"
@@ -32,6 +32,12 @@ def test_the_snapshot_is_that_of_the_command(server: MadeServer) -> None:
     assert answer.status_code == 200
     expected = Watch(server.state).look()
     assert answer.json() | {"time": 0} == json.loads(json.dumps(expected)) | {"time": 0}
+
+
+def test_half_a_character_in_a_file_does_not_end_the_page(server: MadeServer) -> None:
+    made_run(server.state.runs / "old", status="failed", reason="half \ud800 of one")
+    assert "half ? of one" in client(server).get("/state.json").text
+    assert client(server).get("/metrics").status_code == 200
 
 
 @pytest.mark.parametrize("path", BEHIND_THE_TOKEN)
