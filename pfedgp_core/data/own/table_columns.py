@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from pfedgp_core.column_rules import column_rules
+from pfedgp_core.column_rules import ColumnRules, column_rules
 from pfedgp_core.data.column_names import is_hashed, near_columns, plain_columns
 from pfedgp_core.data.own.groups import group_name
 from pfedgp_core.data.own.samples import Findings, Samples, Wanted, input_digests
 from pfedgp_core.data.tables.choice import is_index
 from pfedgp_core.data.tables.draft import draft_rules
-from pfedgp_core.data.tables.encode import encoded
+from pfedgp_core.data.tables.encode import Fault, encoded
 from pfedgp_core.data.tables.facts import column_facts
 from pfedgp_core.data.tables.faults import sentences, unknown_texts
 from pfedgp_core.data.tables.raw import RawTable
@@ -160,14 +160,8 @@ def usable_rows(table: RawTable, marks: Marks, roles: Roles, wanted: Wanted, fin
         values = matrix.astype(np.float32)
     good = np.asarray(np.isfinite(values).all(axis=1))
     ruled, unruled = ([f for f in made.faults if (f.rule is None) == lacks] for lacks in (False, True))
-    if wanted.layout.agrees and unruled:
-        names = few(list(dict.fromkeys(repr(cut(fault.column, 60)) for fault in unruled)))
-        findings.remark(
-            f"The sites of this run agree on rules for {names} before round 1; until then no row is usable."
-        )
-    else:
-        for sentence in sentences(unruled, table.ids):
-            (findings.problem if wanted.layout.rules is not None else findings.remark)(sentence)
+    if unruled:
+        _note_unruled(unruled, rules, table, wanted, findings)
     for sentence in sentences(ruled, table.ids):
         findings.problem(sentence)
     notes = tuple(unknown_texts(made.unknown, table.ids))
@@ -186,6 +180,27 @@ def usable_rows(table: RawTable, marks: Marks, roles: Roles, wanted: Wanted, fin
     digests = input_digests(chosen[:, _by_name(inputs)]) if wanted.digests else None
     called = [name or one for name, one in zip(marks.names or [""] * len(table), table.ids, strict=True)]
     return Samples(chosen, tuple(called[i] for i in rows), kept, inputs, digests, groups=groups, notes=notes)
+
+
+def _note_unruled(
+    faults: Sequence[Fault], rules: ColumnRules, table: RawTable, wanted: Wanted, findings: Findings
+) -> None:
+    """What is no number in columns without a rule: problems, unless a run will bring rules."""
+    names = few(list(dict.fromkeys(repr(cut(fault.column, 60)) for fault in faults)))
+    if wanted.layout.agrees:
+        findings.remark(
+            f"The sites of this run agree on rules for {names} before round 1; until then no row is usable."
+        )
+    elif wanted.layout.rules is None:  # a site that knows no run yet
+        findings.remark(
+            f"Texts, gaps or dates in {names}: a run takes them where it has rules for them, or its sites agree on "
+            "some. Show them with: pfedgp check-data"
+        )
+    else:
+        for sentence in sentences(faults, table.ids):
+            findings.problem(sentence)
+        if not rules.names and wanted.layout.columns is None:
+            findings.remark('The sites of a run agree on rules by themselves with column-rules-from = "federated".')
 
 
 def _filled(

@@ -92,7 +92,9 @@ def test_check_data_takes_rules_from_a_model_or_a_file_and_drafts_them(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["check-data", "a.csv", "--drop", "ward", "--id-column", "pid", "--rules", "rules.toml"]) == 2
-    assert "Something else than numbers in the column 'sex'" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Something else than numbers in the column 'sex'" in said
+    assert 'note: The sites of a run agree on rules by themselves with column-rules-from = "federated".' in said
     draft = Path("rules.toml").read_text()
     assert '[data.columns."crp"]\nkind = "number"\nmissing = ' in draft
     assert main(["check-data", "a.csv", "--drop", "ward,pid", "--config", "rules.toml"]) == 0
