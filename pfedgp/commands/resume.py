@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", metavar="N", help="rounds to reach (default: those of the run); not fewer")
     parser.add_argument(
         "--without",
-        metavar="SITE",
+        metavar="NAME",
         help="train again from the last round before this site joined, as a new run in the folder of --out",
     )
     parser.add_argument("--out", type=path_text, metavar="FOLDER", help="with --without: folder of the new run")

@@ -14,6 +14,7 @@ from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, 
 
 from pfedgp.operator.inside_superlink import held_looks
 from pfedgp.operator.inside_superlink.held_looks import HeldLooks
+from pfedgp.operator.inside_superlink.news import News
 from tests.pfedgp.operator.inside_superlink.test_kept_replies import SuperLink as Stock
 
 LONG = 60.0  # seconds: no test waits for so long
@@ -25,6 +26,7 @@ class SuperLink(Stock):
     def __init__(self, database: str) -> None:
         super().__init__(database)
         HeldLooks(self.handler, self.runtime).apply()
+        self.waits = threading.Semaphore(0)  # released by each look that begins to wait
 
     def announce(self, run: int, message: Message) -> list[Callable[[], None]]:
         """Store a message; each of what is returned then stores one of its objects."""
@@ -69,17 +71,31 @@ def link(database: str, monkeypatch: pytest.MonkeyPatch) -> SuperLink:
         for name in ("store_message_and_object_tree", "store_object"):
             monkeypatch.setattr(kind, name, getattr(kind, name))
     monkeypatch.setattr(held_looks, "HOLD", LONG)
-    return SuperLink(database)
+    return watched(SuperLink(database), monkeypatch)
+
+
+def watched(link: SuperLink, monkeypatch: pytest.MonkeyPatch) -> SuperLink:
+    """The same, which hears of the looks that wait."""
+    wait = News.wait
+
+    def heard(*asked: Any) -> bool:
+        link.waits.release()
+        return wait(*asked)
+
+    monkeypatch.setattr(News, "wait", heard)
+    return link
 
 
 class Held:
-    """A look in a thread of its own."""
+    """A look in a thread of its own; with a semaphore of looks that wait, one that does so when this is made."""
 
-    def __init__(self, look: Callable[[], Any]) -> None:
+    def __init__(self, look: Callable[[], Any], waits: threading.Semaphore | None = None) -> None:
         self.found: list[Any] = []
         self.began = time.monotonic()
         self._thread = threading.Thread(target=lambda: self.found.append(look()), daemon=True)
         self._thread.start()
+        if waits is not None:
+            assert waits.acquire(timeout=LONG / 2)
 
     def still(self) -> bool:
         """Whether it still waits, a moment later."""
@@ -95,7 +111,7 @@ class Held:
 
 def test_a_site_gets_the_request_that_comes_while_it_looks(link: SuperLink) -> None:
     run, node = link.start_run(), link.register(b"a")
-    look = Held(lambda: link.pull(node))
+    look = Held(lambda: link.pull(node), link.waits)
     assert look.still()
     message = link.send(run, node)
     assert look.end() == [message]
@@ -103,7 +119,7 @@ def test_a_site_gets_the_request_that_comes_while_it_looks(link: SuperLink) -> N
 
 def test_a_request_to_another_site_does_not_end_a_look(link: SuperLink) -> None:
     run, node, other = link.start_run(), link.register(b"a"), link.register(b"b")
-    look = Held(lambda: link.pull(node))
+    look = Held(lambda: link.pull(node), link.waits)
     link.send(run, other)
     assert look.still()
     message = link.send(run, node)
@@ -114,7 +130,7 @@ def test_a_request_is_found_once_its_content_is_there(link: SuperLink) -> None:
     """Before that the site would ask for the content in vain, and again only a second later."""
     run, node = link.start_run(), link.register(b"a")
     message = request_to(run, node)
-    look = Held(lambda: link.pull(node))
+    look = Held(lambda: link.pull(node), link.waits)
     objects = link.announce(run, message)
     assert len(objects) > 1
     for store in objects:
@@ -127,7 +143,7 @@ def test_a_server_app_gets_the_reply_that_comes_while_it_looks(link: SuperLink) 
     run, node = link.start_run(), link.register(b"a")
     request = link.send(run, node)
     assert link.pull(node) == [request]
-    look = Held(lambda: link.replies(run, request))
+    look = Held(lambda: link.replies(run, request), link.waits)
     assert look.still()
     link.reply(run, node, request)
     assert look.end() == {request: None}
@@ -142,7 +158,7 @@ def test_what_is_there_already_is_given_at_once(link: SuperLink) -> None:
 def test_a_look_that_finds_nothing_ends(link: SuperLink, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(held_looks, "HOLD", 0.2)
     node = link.register(b"a")
-    look = Held(lambda: link.pull(node))
+    look = Held(lambda: link.pull(node), link.waits)
     assert look.end() == []
     assert time.monotonic() - look.began >= 0.2
 
@@ -153,9 +169,9 @@ def test_only_so_many_looks_are_held(database: str, monkeypatch: pytest.MonkeyPa
         for name in ("store_message_and_object_tree", "store_object"):
             monkeypatch.setattr(kind, name, getattr(kind, name))
     monkeypatch.setattr(held_looks, "HOLD", LONG)
-    link = SuperLink(database)
+    link = watched(SuperLink(database), monkeypatch)
     run, first, second = link.start_run(), link.register(b"a"), link.register(b"b")
-    look = Held(lambda: link.pull(first))
+    look = Held(lambda: link.pull(first), link.waits)
     assert look.still()
     assert Held(lambda: link.pull(second)).end() == []
     message = link.send(run, first)
