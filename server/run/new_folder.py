@@ -1,6 +1,7 @@
 """Checks of the folder of a new run: it must be empty and writable."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from pfedgp_core.errors import ArtefactError
@@ -9,6 +10,7 @@ from server.run.files import explained, is_partial
 
 __all__ = ["check_new_folder", "refuse_used", "used"]
 
+TRIES = 20
 _MARKS_OF_A_RUN = ("config.toml", "metrics.jsonl", "summary.json", "best", "final")
 
 
@@ -25,13 +27,22 @@ def check_new_folder(path: Path) -> None:
     probe = path / f".probe-{os.getpid()}"
     try:
         with explained(path):
-            path.mkdir(parents=True, exist_ok=True)
+            _make(path)
             probe.write_bytes(b"pfedgp")
             probe.unlink()
     finally:
         for folder in made:
-            if folder.is_dir() and not any(folder.iterdir()):
+            with suppress(OSError):  # it holds something, or the check of a run beside this one has removed it
                 folder.rmdir()
+
+
+def _make(path: Path) -> None:
+    """Make a folder, though checks of other runs may remove the ones above it while they are empty."""
+    for _ in range(TRIES):
+        with suppress(FileNotFoundError):
+            path.mkdir(parents=True, exist_ok=True)
+            return
+    path.mkdir(parents=True, exist_ok=True)
 
 
 def refuse_used(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,19 @@ def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path: Path) -> 
 def test_check_leaves_nothing_behind(tmp_path: Path) -> None:
     check_new_folder(tmp_path / "deep" / "er")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_checks_of_runs_beside_each_other_do_not_disturb_each_other(tmp_path: Path) -> None:
+    """As those of an experiment's cells, whose folders lie in one that is not there yet."""
+
+    def check(i: int) -> None:
+        for _ in range(100):
+            check_new_folder(tmp_path / "out" / "runs" / f"cell-{i}")
+
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(check, range(6)))
+    left = {path.name for path in tmp_path.rglob("*")}
+    assert left <= {"out", "runs"}, "who came between may have left a folder that all share, empty"
 
 
 @pytest.mark.parametrize("below", ["", "sub/run"])
