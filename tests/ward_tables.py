@@ -14,7 +14,7 @@ from tests.federation_run import QUICK
 COLUMNS = ("age", "crp", "stage", "smoker")
 STAGES = {0: ("I", "II"), 1: ("II", "III"), 2: ("IV", "I")}  # of each ward
 ROWS = 40
-FEDERATED = Settings(
+THREE_SITES = Settings(
     network="mlp",
     clients_per_round=3,
     min_clients=3,
@@ -22,9 +22,9 @@ FEDERATED = Settings(
     evaluate_every=2,
     wait_timeout=20.0,
     personalise=False,
-    column_rules_from="federated",
     gp=QUICK,
 )
+FEDERATED = THREE_SITES.replace(column_rules_from="federated")
 
 
 def ward(seed: int, stages: tuple[str, ...] = (), n: int = ROWS) -> list[dict[str, str]]:

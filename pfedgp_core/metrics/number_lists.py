@@ -11,7 +11,7 @@ __all__ = ["counts", "finites"]
 
 def counts(values: Any) -> np.ndarray:
     """Integers from 0 to `COUNT_LIMIT`, int64 [N]; raises as `pfedgp_core.checks.count`, and OverflowError."""
-    if not all(issubclass(kind, int) and kind is not bool for kind in set(map(type, values))):
+    if not _are(int, values):
         raise TypeError("is not an integer")
     numbers = np.array(values, dtype=np.int64)
     if len(numbers) and numbers.min() < 0:
@@ -23,9 +23,14 @@ def counts(values: Any) -> np.ndarray:
 
 def finites(values: Any) -> np.ndarray:
     """Finite numbers, float64 [N]; raises as `pfedgp_core.checks.finite`, and OverflowError."""
-    if not all(issubclass(kind, int | float) and kind is not bool for kind in set(map(type, values))):
+    if not _are((int, float), values):
         raise TypeError("is not a number")
     numbers = np.array(values, dtype=np.float64)
     if not np.isfinite(numbers).all():
         raise ValueError("is not finite")
     return numbers
+
+
+def _are(kinds: type | tuple[type, ...], values: Any) -> bool:
+    """Whether all values are of these kinds, and none is a truth value."""
+    return all(issubclass(kind, kinds) and kind is not bool for kind in set(map(type, values)))

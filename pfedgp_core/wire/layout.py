@@ -114,9 +114,8 @@ def _metrics(text: Any) -> Fields:
 
 def _are_numbers(values: list[Any]) -> bool:
     """Whether all are finite floats or integers of 64 bits; texts of JSON may hold more digits than any float."""
-    kinds = set(map(type, values))
-    if not kinds <= {int, float}:
+    if not set(map(type, values)) <= {int, float}:
         return False
-    integers = [x for x in values if type(x) is int] if len(kinds) > 1 else values if int in kinds else []
-    floats = [x for x in values if type(x) is float] if len(kinds) > 1 else values if float in kinds else []
-    return (not integers or (min(integers) >= -(2**63) and max(integers) < 2**63)) and all(map(math.isfinite, floats))
+    integers, floats = ([x for x in values if type(x) is kind] for kind in (int, float))
+    within = min(integers, default=0) >= -(2**63) and max(integers, default=0) < 2**63
+    return within and all(map(math.isfinite, floats))

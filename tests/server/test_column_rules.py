@@ -11,8 +11,9 @@ from pfedgp_core.column_rules import rules_text
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
 from server.run.model_file import load_model
-from tests.federation_run import QUICK, Run, start
+from tests.federation_run import Run, start
 from tests.own_sites import OwnGrid
+from tests.ward_tables import THREE_SITES
 
 INPUTS = ("age", "sex=m", "crp", "crp missing")
 RULES = rules_text(
@@ -21,16 +22,6 @@ RULES = rules_text(
         "crp": {"kind": "number", "missing": 0.5, "indicator": True, "censored": "limit", "codes": [-999]},
         "ward": {"kind": "ignore"},
     }
-)
-SETTINGS = Settings(
-    network="mlp",
-    clients_per_round=3,
-    min_clients=3,
-    rounds=3,
-    evaluate_every=2,
-    wait_timeout=20.0,
-    personalise=False,
-    gp=QUICK,
 )
 
 
@@ -71,8 +62,8 @@ def run(root: Path, write: Callable[[Path, int], Path], settings: Settings) -> R
 
 
 def test_a_run_with_rules_has_the_bits_of_one_with_numbers(tmp_path: Path) -> None:
-    numbers = run(tmp_path / "numbers", as_numbers, SETTINGS)
-    exported = run(tmp_path / "exported", as_exported, SETTINGS.replace(column_rules=RULES))
+    numbers = run(tmp_path / "numbers", as_numbers, THREE_SITES)
+    exported = run(tmp_path / "exported", as_exported, THREE_SITES.replace(column_rules=RULES))
     assert exported.model("final").tobytes() == numbers.model("final").tobytes()
     assert exported.lasting == numbers.lasting
     assert load_model(exported.path / "final")[1]["columns"] == list(INPUTS)
@@ -80,5 +71,5 @@ def test_a_run_with_rules_has_the_bits_of_one_with_numbers(tmp_path: Path) -> No
 
 def test_without_rules_the_sites_are_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(RunFailedError):
-        run(tmp_path / "none", as_exported, SETTINGS.replace(wait_timeout=1.0))
+        run(tmp_path / "none", as_exported, THREE_SITES.replace(wait_timeout=1.0))
     assert "agree on a rule for it" in caplog.text
