@@ -125,19 +125,10 @@ class _Snapshots:
 
     def _look(self) -> tuple[dict[str, Any], bytes]:
         try:
-            snapshot = _sendable(self._watch.look())
+            snapshot = self._watch.look()
             return snapshot, exposition(snapshot, self._watch.found)
         finally:
             self._when = time.monotonic()
-
-
-def _sendable(value: Any) -> Any:
-    """The same with a question mark for each half of a character, which a damaged file can hold and UTF-8 cannot."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):
-        return {_sendable(key): _sendable(each) for key, each in value.items()}
-    return [_sendable(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _refusal(request: Request, hosts: Collection[str]) -> JSONResponse | None:

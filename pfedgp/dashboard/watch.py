@@ -80,7 +80,8 @@ class Watch:
             "refusals_beyond": beyond,
             "publications": publications(self.found),
         }
-        return judge(snapshot)
+        sendable: dict[str, Any] = _sendable(judge(snapshot))
+        return sendable
 
     def _record(self) -> tuple[dict[str, Any], str]:
         """``server.json``, empty where there is none, and what is wrong with it."""
@@ -158,3 +159,12 @@ def _keys(certs: Path | None) -> list[str]:
 
 def _path(text: Any) -> Path | None:
     return Path(text) if isinstance(text, str) and text else None
+
+
+def _sendable(value: Any) -> Any:
+    """The same with a question mark for each half of a character, which a damaged file can hold and UTF-8 cannot."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_sendable(key): _sendable(each) for key, each in value.items()}
+    return [_sendable(each) for each in value] if isinstance(value, list | tuple) else value

@@ -36,6 +36,7 @@ def test_the_snapshot_is_that_of_the_command(server: MadeServer) -> None:
 
 def test_half_a_character_in_a_file_does_not_end_the_page(server: MadeServer) -> None:
     made_run(server.state.runs / "old", status="failed", reason="half \ud800 of one")
+    assert json.dumps(Watch(server.state).look(), ensure_ascii=False).encode()  # as --json prints it
     assert "half ? of one" in client(server).get("/state.json").text
     assert client(server).get("/metrics").status_code == 200
 
