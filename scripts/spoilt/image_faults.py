@@ -203,7 +203,7 @@ def _strays(rng: random.Random, shelf: Shelf) -> None:
     place = rng.choice(
         ["scan.png", "healthy/scan.png", "other/P1/scan.png", "healthy/P1/old/scan.png", "notes/read.txt"]
     )
-    shelf.others[place] = stored(shelf.pictures[0].pixels)
+    shelf.others[place] = shelf.pictures[0].stored
     shelf.told += ["scan.png", "notes", "Equal to another"]
 
 
