@@ -1,5 +1,7 @@
 """The Flower ClientApp: unpack a request, call the core, pack the reply."""
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from flwr.app import Context, Message, RecordDict
@@ -126,7 +128,11 @@ def _evaluate(request: Request, site: Site, model_round: int, context: Context) 
         method, states, kept = _method(request, site, context)
         with cpu_time() as spent:
             vector = received(request, method, data).vector
-            result = method.evaluate(vector, kept, data, request.split, stream, request.left_out)
+            if request.initial:  # no temperature is chosen for it: the sums that validation data have, and no more
+                tested = replace(data, validation=data.test)
+                result = method.evaluate(vector, kept, tested, "validation", stream)
+            else:
+                result = method.evaluate(vector, kept, data, request.split, stream, request.left_out)
     if states and states.lost:
         result.counters["state_lost"] += 1
     return EvaluateReply(

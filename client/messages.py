@@ -28,6 +28,7 @@ from pfedgp_core.wire.names import (
     BEST,
     CLASSES,
     CONFIG,
+    INITIAL,
     LEFT_OUT,
     MODEL,
     MODEL_HASH,
@@ -68,6 +69,7 @@ class Request:
     best: int = 0
     classes: tuple[int, ...] = ()  # ids of those whose values alone are in the vector; none: all of it is there
     left_out: bool = False  # whether the sums of training data are wanted, each sample predicted from all others
+    initial: bool = False  # whether the vector is that before round 1, of which the sums alone are wanted
 
     def shared_vector(self) -> np.ndarray:
         """The shared vector; DataError where the request has none."""
@@ -104,6 +106,7 @@ def read_request(message: Message) -> Request:
         best=_count(config, BEST),
         classes=_classes(config),
         left_out=config.get(LEFT_OUT) == 1,
+        initial=config.get(INITIAL) == 1,
     )
 
 

@@ -106,8 +106,8 @@ class Settings(SimulationSettings):
         0, "clients drawn for each of these evaluations, 0 = all; test data is always all's", low=0, high=1_000_000
     )
     test_initial: bool = setting(
-        False,
-        "at the end also test the network before round 1 on every client: what each gains by joining (pfedgp)",
+        True,
+        "at the end also test the network before round 1, on evaluate-clients of the clients: what joining gives",
     )
     average_states: float = setting(
         0.0,

@@ -7,6 +7,7 @@ from flwr.app import Message
 from flwr.serverapp import Grid
 
 from pfedgp_core.config import Settings
+from pfedgp_core.wire.names import INITIAL
 from server.clients.roster import Roster
 from server.exchanged import Evaluation, Training
 from server.flower.messages import exchange, pack_vector, request_config, unpack_vector
@@ -78,9 +79,15 @@ class Exchanges:
         following = None if arrays is None else unpack_vector(arrays)
         return following, self.strategy.training, self.strategy.evaluation
 
-    def evaluate(self, t: int, state: np.ndarray, split: str) -> Evaluation:
-        """Every client's personal classifier under the server's `state` of round t, on its own data."""
+    def evaluate(self, t: int, state: np.ndarray, split: str, initial: bool = False) -> Evaluation:
+        """Every client's personal classifier under the server's `state` of round t, on its own data.
+
+        Where `state` is the `initial` one, for a comparison with round t, the clients send less (`INITIAL`), and may
+        be some that are drawn from all.
+        """
         config = request_config(self.settings, t, split, self.roster.spec, self.run_key)
+        if initial:
+            config[INITIAL] = 1
         messages = self.strategy.configure_evaluate(t, pack_vector(state), config, self.grid)
         self.strategy.aggregate_evaluate(t, self._exchange(messages))
         return self.strategy.evaluation

@@ -224,15 +224,16 @@ class Federation:
         rows, total = final_results(
             folder, self.settings, self.roster, self.roster.spec, test, history, best, model, self.recorder.elapsed
         )
-        if tests_initial(self.settings, self.method):
-            initial = self.exchanges.evaluate(best.round, self.method.initial(), "test")
-            rows, total = with_gains(rows, total, initial, test)
-            folder.write_clients(rows)
         if self.settings.personalise and self.roster.own_data and not self.method.onboards:
             logger.info("the sites keep no classifier: models of method %s are not onboarded", self.settings.method)
         elif self.settings.personalise and self.roster.own_data:
             meta = self.recorder.meta(best, temperature_meta(total))
             personalise(self.grid, self.settings, self.roster, best.vector, meta, folder)
+        if tests_initial(self.settings, self.method):  # last: what a site's policy leaves goes to the results first
+            initial = self.exchanges.evaluate(best.round, self.method.initial(), "test", initial=True)
+            rows, total = with_gains(rows, total, initial, test)
+            folder.write_clients(rows)
+            total["seconds"] = self.recorder.elapsed()
         return self.recorder.finish(rows, total)
 
     def _recall(self, former: Checkpoint) -> None:

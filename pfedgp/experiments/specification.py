@@ -177,6 +177,8 @@ class Experiment:
 
     def flat(self, row: Row, column: Column) -> Flat:
         """The settings of a cell that the file states."""
-        below = self.flat(self.rows[row.of], column) if row.of else self.settings | column.settings
+        # What joining gives is no result of a table, and the folders of former versions are without.
+        usual: Flat = {"test-initial": False}
+        below = self.flat(self.rows[row.of], column) if row.of else usual | self.settings | column.settings
         stated = below | row.settings | row.at.get(column.name, {})
         return preset_settings(self.preset, stated) | stated

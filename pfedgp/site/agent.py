@@ -34,7 +34,7 @@ from pfedgp.site.flower_waits import Waits
 from pfedgp.site.gate import REFUSED, SiteGate
 from pfedgp.site.worker_process import WorkerDied, WorkerLate, WorkerProcess, WorkerUnusable
 from pfedgp_core.errors import PFedGPError, PolicyError
-from pfedgp_core.wire.names import CONFIG, HELLO, NOTICE, ONBOARD, ROUND, SPLIT
+from pfedgp_core.wire.names import CONFIG, HELLO, INITIAL, NOTICE, ONBOARD, ROUND, SPLIT
 
 __all__ = ["Agent", "time_left"]
 
@@ -258,8 +258,8 @@ def _round(message: Message) -> int:
 
 
 def _split(message: Message) -> str:
-    """The part of the data that a request asks to evaluate on; empty where there is none."""
-    value = _asked(message, SPLIT)
+    """The part of the data that a request asks to evaluate on, or that it is a test before round 1; mostly empty."""
+    value = INITIAL if _asked(message, INITIAL) == 1 else _asked(message, SPLIT)
     return value if isinstance(value, str) else ""
 
 

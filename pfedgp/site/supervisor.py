@@ -21,6 +21,7 @@ from pfedgp.site.plan import SitePlan
 from pfedgp.site.state import SiteState
 from pfedgp.site.supernode_process import Heard, SuperNodeProcess
 from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
+from pfedgp_core.wire.names import INITIAL
 
 if TYPE_CHECKING:
     from pfedgp.doctor.problem import Problem
@@ -251,9 +252,10 @@ def _task(event: dict[str, Any]) -> str:
         return f"Problem: {what} of run {event['run']} failed ({event['error']}); the log says more."
     if not event.get("taken", True):
         return f"The server no longer took the reply to {what} of run {event['run']}, as the run had ended."
-    if event["what"] == "evaluate" and event.get("split") == "test":
-        seconds = f"{event['seconds']:.1f} s"
-        return f"Evaluated the best model, of round {event['round']}, of run {event['run']} on test data in {seconds}."
+    if event["what"] == "evaluate" and event.get("split") in ("test", INITIAL):
+        before = event["split"] == INITIAL
+        model = "the network before round 1" if before else f"the best model, of round {event['round']},"
+        return f"Evaluated {model} of run {event['run']} on test data in {event['seconds']:.1f} s."
     if event["what"] == "the notice":
         return f"Read a notice of the server of run {event['run']}."
     verb = {"train": "Trained", "evaluate": "Evaluated"}.get(event["what"])

@@ -17,6 +17,7 @@ __all__ = [
     "CONFIG",
     "EVALUATE",
     "HELLO",
+    "INITIAL",
     "LEFT_OUT",
     "METRICS",
     "MODEL",
@@ -50,6 +51,8 @@ SETTINGS, ROUND, SPLIT, SPEC = "settings", "round", "split", "spec"  # config of
 # that of the model in the request, in which this client's update was accepted (0: none); the round of the best model.
 RUN, ACCEPTED, BEST = "run", "accepted", "best"
 RULES = "rules"  # config of a greeting: the rules of columns on which sites have agreed, before the data are fixed
+# Config of a test request whose model is the network before round 1: sums over the test data are all that is wanted.
+INITIAL = "initial"
 LEFT_OUT = "left_out"  # config of an evaluation request: whether sums of the training data are wanted, each left out
 CLASSES = "classes"  # config of a request whose vector has only what a client with these class ids needs
 CLIENT, STATUS = "client", "status"  # config of a reply

@@ -13,7 +13,7 @@ from pfedgp_core.metrics.task_report import CLASSIFICATION, task_report
 from pfedgp_core.registry import is_gaussian
 from pfedgp_core.words import counted, few, size
 from server.report.reporters import Reporter
-from server.report.wording import MEAN, OWN, doubt_of, duration, measure, number, shortened, telling
+from server.report.wording import MEAN, OWN, doubt_of, duration, gain_words, measure, number, shortened, telling
 from server.run.origin import Origin
 
 __all__ = ["ConsoleReporter"]
@@ -113,6 +113,7 @@ class ConsoleReporter(Reporter):
         for line in _client_table(shown, self._out()):
             self._print(line)
         self._name("no test result", summary.get("missing_clients"))
+        self._name("no test before round 1", (summary.get("initial") or {}).get("missing_clients"))
         failures = list((summary.get("failures") or {}).items())
         for name, reasons in failures[:_MOST_NAMED]:
             listed = ", ".join(f"{shortened(reason, 120)} x {count}" for reason, count in reasons.items())
@@ -177,6 +178,8 @@ class ConsoleReporter(Reporter):
         if baselines := self._report.metrics("baseline"):
             lines.append(f"clients' training means alone: {_listed(baselines, summary).replace('baseline_', '')}")
         lines += _temperatures(summary)
+        if gain := gain_words(summary.get("initial")):
+            lines.append(f"what joining gives: {gain[0]} points of accuracy ({gain[1]})")
         return lines
 
     def _name(self, what: str, reasons: Mapping[str, str] | None) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from pfedgp_core.metrics.base import Metric
 from pfedgp_core.metrics.summary import find_metric
 from pfedgp_core.metrics.temperature import TEMPERATURE_GRID
+from pfedgp_core.words import counted
 
 __all__ = [
     "ENDS",
@@ -14,11 +15,13 @@ __all__ = [
     "capital",
     "doubt_of",
     "duration",
+    "gain_words",
     "is_share",
     "measure",
     "metric_behind",
     "number",
     "percent",
+    "points",
     "shortened",
     "telling",
     "title",
@@ -52,6 +55,25 @@ def number(value: float | None) -> str:
 def percent(value: float | None) -> str:
     """A share, as percentage with one decimal."""
     return MISSING if value is None else f"{100 * value:.1f} %"
+
+
+def points(value: float) -> str:
+    """A difference of shares, in percentage points with a sign; no minus before zero."""
+    return f"{round(100 * value, 1) + 0.0:+.1f}"
+
+
+def gain_words(initial: Mapping[str, Any] | None) -> tuple[str, str] | None:
+    """What joining gives, from ``initial`` of a summary: points of accuracy, and what belongs to them; None of none."""
+    if not initial or not initial.get("mean_gain"):
+        return None
+    value, low, high = (points(initial["mean_gain"][end]) for end in ("value", "low", "high"))
+    details, error = [f"95 % interval {low} to {high}"], initial.get("standard_error")
+    if "clients" in initial:  # runs of former versions do not say it here
+        stated = MISSING if error is None else f"{100 * error:.1f} points"
+        drawn = f" drawn from {initial['clients_of']}, standard error {stated}" if initial["drawn"] else ""
+        details.append(f"mean over {counted(initial['clients'], 'client')}{drawn}")
+    details.append("against the same Gaussian processes on the network before round 1")
+    return value, "; ".join(details)
 
 
 def measure(key: str, value: float | None) -> str:

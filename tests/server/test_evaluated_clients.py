@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from client.client_app import app as client_app
-from pfedgp_core.wire.names import CONFIG, EVALUATE, SPLIT, TRAIN
+from pfedgp_core.wire.names import CONFIG, EVALUATE, INITIAL, SPLIT, TRAIN
 from server.report.console import ConsoleReporter
 from server.run.origin import Origin
 from tests.fakegrid import FakeGrid
@@ -25,11 +25,13 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def measured(grid: FakeGrid, split: str) -> list[int]:
-    """The clients that were asked to measure a model on a split, once for each time."""
+    """The clients that were asked to measure a trained model on a split, once for each time."""
     return [
         grid.index(message.metadata.dst_node_id)
         for message in grid.sent
-        if message.metadata.message_type in (TRAIN, EVALUATE) and message.content[CONFIG].get(SPLIT) == split
+        if message.metadata.message_type in (TRAIN, EVALUATE)
+        and message.content[CONFIG].get(SPLIT) == split
+        and INITIAL not in message.content[CONFIG]
     ]
 
 

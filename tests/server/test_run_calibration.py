@@ -19,7 +19,7 @@ from tests.fakegrid import Tamper
 from tests.federation_run import SMALL, Run, federate, resume
 from tests.wire_parts import metrics_in, metrics_of
 
-SETTINGS = SMALL.replace(rounds=2)
+SETTINGS = SMALL.replace(rounds=2, test_initial=False)
 CHOSEN = LIKELIHOOD_GRID[20]
 
 

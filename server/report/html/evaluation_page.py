@@ -9,6 +9,7 @@ from pfedgp_core.words import counted
 from server.report.html.style import CSS, POLICY, SCRIPT
 from server.report.html.tables import Cell, Head, Table
 from server.report.html.templates import render
+from server.report.wording import points
 
 __all__ = ["evaluation_page"]
 
@@ -38,7 +39,7 @@ def evaluation_page(results: Mapping[str, Any]) -> str:
     headline, cards = None, []
     if mean["gain"] is not None:
         details = f"{_interval(mean['gain'], signed=True)}, mean over {counted(mean['sites'], 'site')}"
-        headline = {"value": _points(mean["gain"]["value"]), "name": "points of accuracy gained", "details": details}
+        headline = {"value": points(mean["gain"]["value"]), "name": "points of accuracy gained", "details": details}
         cards = [
             (name, f"{100 * mean[key]['value']:.1f} %", _interval(mean[key]))
             for name, key in (("alone, before round 1", "local"), ("with the model", "federated"))
@@ -68,7 +69,7 @@ def evaluation_page(results: Mapping[str, Any]) -> str:
 
 def _row(row: Mapping[str, Any]) -> list[Cell]:
     local, federated, gain = row["local"], row["federated"], row["gain"]
-    cells = [Cell(row["name"], header=True), _cell(_points(gain["value"]), gain["value"], _interval(gain, signed=True))]
+    cells = [Cell(row["name"], header=True), _cell(points(gain["value"]), gain["value"], _interval(gain, signed=True))]
     for side in (local, federated):
         share = side["accuracy"]
         cells.append(_cell(f"{100 * share['value']:.1f}", share["value"], _interval(share)))
@@ -81,10 +82,6 @@ def _row(row: Mapping[str, Any]) -> list[Cell]:
 
 def _cell(text: str, value: float, small: str = "") -> Cell:
     return Cell(text, sort=repr(value), small=small)
-
-
-def _points(value: float) -> str:
-    return f"{round(100 * value, 1) + 0.0:+.1f}"  # no minus before zero
 
 
 def _interval(found: Mapping[str, float], signed: bool = False) -> str:

@@ -9,7 +9,7 @@ from pfedgp_core.registry import TASKS
 from pfedgp_core.words import counted
 from server.report.html.run_files import Row, RunFiles, as_number, judged_columns, worst_first
 from server.report.html.tables import Cell, Head, Table
-from server.report.wording import MISSING, capital, measure, metric_behind, telling, title
+from server.report.wording import MISSING, capital, gain_words, measure, metric_behind, telling, title
 
 __all__ = ["Headline", "all_results", "ends", "headline", "key_results", "row_estimate", "worst_classes"]
 
@@ -63,6 +63,8 @@ def key_results(run: RunFiles) -> list[tuple[str, str, str]]:
         if said := _interval(key, summary):
             more.append(f"95 % interval {said}")
         found.append(("Calibration error", measure(key, summary[key]), "; ".join(more)))
+    if gain := gain_words(summary.get("initial")):
+        found.append(("What joining gives", f"{gain[0]} points of accuracy", gain[1]))
     return found
 
 

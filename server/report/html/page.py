@@ -110,6 +110,10 @@ def _notices(run: RunFiles) -> list[str]:
     if missing:
         listed = few([f"{name} ({reason})" for name, reason in missing.items()], MOST_NAMED)
         notices.append(f"No test result from: {listed}")
+    unknown = (summary.get("initial") or {}).get("missing_clients") or {}
+    if unknown:
+        listed = few([f"{name} ({reason})" for name, reason in unknown.items()], MOST_NAMED)
+        notices.append(f"What joining gives is not known of: {listed}")
     return notices + [str(note) for note in summary.get("notes") or ()]
 
 

@@ -115,6 +115,10 @@ def test_the_operator_of_a_site_that_cannot_take_part_is_told_once(
             "Evaluated the best model, of round 5, of run 7 on test data in 1.2 s.",
         ),
         (
+            {"what": "evaluate", "split": "initial"},
+            "Evaluated the network before round 1 of run 7 on test data in 1.2 s.",
+        ),
+        (
             {"what": "train", "taken": False},
             "The server no longer took the reply to train in round 5 of run 7, as the run had ended.",
         ),
