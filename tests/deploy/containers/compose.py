@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +49,20 @@ def docker(*arguments: str, check: bool = True) -> str:
 
 
 class Project:
-    """A compose project of its own name, port and results folder."""
+    """A compose project of its own name, port and results folder.
 
-    def __init__(self, folder: Path) -> None:
-        self.name = f"pfedgp-test-{os.getpid()}"
-        self.out = folder / "out"
+    Parameters
+    ----------
+    folder : Path
+    files : sequence of str
+        Compose files of this project, from the root.
+    part : str
+        Makes the name another one.
+    """
+
+    def __init__(self, folder: Path, files: Sequence[str] = ("docker-compose.yml",), part: str = "") -> None:
+        self.name = f"pfedgp-test-{os.getpid()}{part}"
+        self.out, self.files = folder / "out", files
         self.image = f"pfedgp:test-{os.getpid()}"
         (self.port,) = free_ports(1)
         self.environment = os.environ | {
@@ -63,7 +73,8 @@ class Project:
         }
 
     def command(self, *arguments: str) -> list[str]:
-        return ["docker", "compose", "-p", self.name, "-f", str(ROOT / "docker-compose.yml"), *arguments]
+        named = [word for file in self.files for word in ("-f", str(ROOT / file))]
+        return ["docker", "compose", "-p", self.name, *named, *arguments]
 
     def compose(self, *arguments: str, check: bool = True) -> str:
         done = subprocess.run(
@@ -78,11 +89,17 @@ class Project:
     def inspect(self, service: str) -> dict[str, Any]:
         return dict(json.loads(docker("inspect", self.container(service)))[0])
 
-    def health(self) -> dict[str, str]:
-        return {service: str(self.inspect(service)["State"]["Health"]["Status"]) for service in SERVICES}
+    def health(self, services: Sequence[str] = SERVICES) -> dict[str, str]:
+        return {service: str(self.inspect(service)["State"]["Health"]["Status"]) for service in services}
 
-    def wait_healthy(self, seconds: float = 400) -> None:
-        wait_for(lambda: set(self.health().values()) == {"healthy"}, seconds, "healthy services", every=1.0)
+    def wait_healthy(self, seconds: float = 400, services: Sequence[str] = SERVICES) -> None:
+        wait_for(lambda: set(self.health(services).values()) == {"healthy"}, seconds, "healthy services", every=1.0)
+
+    def remove(self) -> None:
+        """Its containers, those of ``run`` too, which ``down`` leaves, networks and volumes."""
+        own = docker("ps", "--all", "--quiet", "--filter", f"label=com.docker.compose.project={self.name}")
+        docker("rm", "--force", *own.split(), check=False)
+        self.compose("down", "--volumes", "--timeout", "20", check=False)
 
     def execute(self, service: str, *command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

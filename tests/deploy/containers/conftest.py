@@ -23,9 +23,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         yield project
     finally:
         if os.environ.get("PFEDGP_COMPOSE_KEEP") != "1":
-            own = docker("ps", "--all", "--quiet", "--filter", f"label=com.docker.compose.project={project.name}")
-            docker("rm", "--force", *own.split(), check=False)  # those of `run` too, which `down` leaves
-            project.compose("down", "--volumes", "--timeout", "20", check=False)
+            project.remove()
             docker("rmi", project.image, check=False)
 
 
