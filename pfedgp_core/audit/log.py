@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import json
+import math
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -18,7 +19,7 @@ from pfedgp_core.files.private import private_folder
 from pfedgp_core.files.regular import MalformedError, decoding, open_regular
 from pfedgp_core.files.whole import explained
 
-__all__ = ["CURRENT", "FOLDER", "HEAD", "AuditLog", "Entry", "has_head", "head_of", "log_files"]
+__all__ = ["CURRENT", "FOLDER", "HEAD", "AuditLog", "Entry", "head_of", "log_files", "most_lines"]
 
 FOLDER, CURRENT, HEAD, LOCK = "audit", "audit.jsonl", "head.json", "lock"
 FILE_BYTES = 16_000_000  # after which a file is closed and another one begun
@@ -57,14 +58,14 @@ class AuditLog:
         private_folder(self.folder, (CURRENT, HEAD, LOCK))
         with self._locked(), explained(self.folder):
             path = self.folder / CURRENT
-            if not log_files(self.folder) and not (self.folder / HEAD).exists():
-                self._note_head(0, FIRST)  # so that lines without it are no trace of a kill
             number, previous, cut, ended = self._known(path) or self._last(path)
             noted = head_of(self.folder)[0]
-            gone = noted > number or (number > 0 and not has_head(self.folder))
+            gone = noted > number or number > most_lines(self.folder)
             if cut or gone:
                 about = {"bytes": len(cut), "sha256": hashlib.sha256(cut).hexdigest(), "noted": noted}
                 entries = ((DAMAGED if gone else TORN, about), *entries)
+            if noted == 0:  # no more lines than these may be here without a head of theirs, after a kill
+                self._note_head(0, FIRST, to=number + len(entries))
             lines: list[bytes] = [] if ended else [b"\n"]
             for event, fields in entries:
                 number += 1
@@ -109,9 +110,13 @@ class AuditLog:
                 return last["n"], last["hash"], b"\n".join(lines), ended
         return 0, FIRST, b"\n".join(lines), ended
 
-    def _note_head(self, number: int, digest: str) -> None:
-        """Write the head in place, in one piece; after a power failure it may be that of a line before."""
-        content = json.dumps({"n": number, "hash": digest}).ljust(HEAD_BYTES - 1) + "\n"
+    def _note_head(self, number: int, digest: str, to: int | None = None) -> None:
+        """Write the head in place, in one piece; after a power failure it may be that of a line before.
+
+        Before the first lines it is that of none, and notes `to` which number they go.
+        """
+        about = {"n": number, "hash": digest} | ({} if to is None else {"to": to})
+        content = json.dumps(about).ljust(HEAD_BYTES - 1) + "\n"
         handle = os.open(self.folder / HEAD, os.O_WRONLY | os.O_CREAT, 0o600)
         try:
             os.pwrite(handle, content.encode(), 0)
@@ -141,20 +146,25 @@ class AuditLog:
 
 def head_of(folder: Path) -> tuple[int, str]:
     """Number and hash of the last line as they are noted beside the log; 0 and `FIRST` where nothing readable is."""
-    return _read_head(folder) or (0, FIRST)
+    return _read_head(folder)[:2]
 
 
-def has_head(folder: Path) -> bool:
-    """Whether something readable is noted beside the log, as it is since before its first line."""
-    return _read_head(folder) is not None
+def most_lines(folder: Path) -> float:
+    """Up to which number there may be lines, by what is noted beside the log: 0 where nothing readable is.
+
+    Lines behind a noted one may be of a writer that was killed, as many as there are; before any is noted, they are the
+    first ones, whose number is noted before they are written.
+    """
+    number, _, first = _read_head(folder)
+    return math.inf if number else first
 
 
-def _read_head(folder: Path) -> tuple[int, str] | None:
+def _read_head(folder: Path) -> tuple[int, str, int]:
     try:
         about = read_object(folder / HEAD)
-        return count(about["n"]), text(about["hash"])
+        return count(about["n"]), text(about["hash"]), count(about.get("to", 0))
     except (UnreadableFileError, KeyError, TypeError, ValueError):
-        return None
+        return 0, FIRST, 0
 
 
 def log_files(folder: Path) -> list[Path]:

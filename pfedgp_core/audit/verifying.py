@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp_core.audit.line import DAMAGED, FIRST, TORN, parse_line
-from pfedgp_core.audit.log import CURRENT, FOLDER, HEAD, has_head, head_of, log_files
+from pfedgp_core.audit.log import CURRENT, FOLDER, HEAD, head_of, log_files, most_lines
 from pfedgp_core.errors import DataError, PFedGPError
 from pfedgp_core.files.regular import MalformedError, decoding, one_line, open_regular
 
@@ -86,8 +86,9 @@ def verify(folder: Path, known: tuple[int, str] | None = None, archived: bool = 
             walk.take(place, raw)
     except PFedGPError as error:
         walk.found.fault(one_line(error))
-    if walk.found.lines and not has_head(folder):
-        walk.found.fault(f"{HEAD}, which notes the last line, is missing or damaged: lines may be missing at the end")
+    if walk.found.last > most_lines(folder):
+        noted = f"{HEAD}, which notes the last line, is missing, is damaged or knows of none"
+        walk.found.fault(f"{noted}: lines may be missing at the end")
     return walk.end()
 
 

@@ -40,7 +40,10 @@ def test_a_log_as_it_was_written_is_whole(tmp_path: Path) -> None:
     assert (tmp_path / "audit").stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize("noted", [None, "", '{"n": "x"}'])
+NONE_NOTED = '{"n": 0, "hash": "' + 64 * "0" + '"%s}'
+
+
+@pytest.mark.parametrize("noted", [None, "", '{"n": "x"}', NONE_NOTED % "", NONE_NOTED % ', "to": 1'])
 def test_lines_that_are_missing_with_the_head_that_noted_them_are_found(tmp_path: Path, noted: str | None) -> None:
     whole = lines(written(tmp_path))
     (tmp_path / CURRENT).write_bytes(b"".join(whole[:3]))
@@ -55,11 +58,16 @@ def test_lines_that_are_missing_with_the_head_that_noted_them_are_found(tmp_path
 
 def test_a_kill_before_the_first_head_is_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     note = AuditLog._note_head
-    monkeypatch.setattr(AuditLog, "_note_head", lambda log, number, digest: number or note(log, number, digest))
-    log = AuditLog(tmp_path)
-    log.add(("sent", {}), ("sent", {}))
+
+    def killed(log: AuditLog, number: int, digest: str, to: int | None = None) -> None:
+        if number == 0:
+            note(log, number, digest, to)
+
+    monkeypatch.setattr(AuditLog, "_note_head", killed)
+    for _ in range(2):  # killed again, in the same place
+        AuditLog(tmp_path).add(("sent", {}), ("sent", {}))
     assert json.loads((tmp_path / HEAD).read_text())["n"] == 0
-    assert (verify(tmp_path).faults, verify(tmp_path).lines) == ([], 2)
+    assert (verify(tmp_path).faults, verify(tmp_path).lines) == ([], 4)
 
 
 @pytest.mark.parametrize("line", range(6))
