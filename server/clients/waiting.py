@@ -157,7 +157,7 @@ def _prospect(roster: "Roster", needed: int, waited: float) -> str:
         left = _duration(max(0.0, unfit[missing - 1] - waited))
         return f"it starts without those that cannot take part in {left}; to wait for all, set min-clients"
     if 0 < needed - ready <= roster.starting():
-        return f"they have {_duration(settings.wait_timeout - waited)}"
+        return f"it goes on as soon as they answer, for which they have {_duration(settings.wait_timeout - waited)}"
     more = f"{needed - ready} more" if ready < needed else "the missing ones"
     text = f"the run ends in {_duration(settings.wait_timeout - waited)} unless {more} can take part"
     # The setting counts before round 1 alone, and every round needs min-results replies.
@@ -174,7 +174,7 @@ def _state(roster: "Roster", needed: int) -> str:
     here, refusals = [client.name for client in roster.online()], roster.refusals
     text = f"{len(here)} of {needed} clients are ready" + (f" ({few(here, SHOWN)})" if here else "")
     if starting := roster.starting():
-        text += f", {starting} more are starting"
+        text += f", {starting} more are starting and read their data"
     reasons, delays = sorted(refusals.values()), sorted(roster.delays)
     text += f", {len(reasons)} cannot take part ({few(reasons, SHOWN)})" if reasons else ""
     return text + (f"; {few(delays, SHOWN)}" if delays else "")

@@ -1,10 +1,9 @@
 """The console output of a run: settings at the start, a line a round, tables at the end; plain ASCII."""
 
 import sys
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import median
 from typing import Any, TextIO
 
 from pfedgp_core.config import Settings
@@ -13,6 +12,7 @@ from pfedgp_core.metrics.task_report import CLASSIFICATION, task_report
 from pfedgp_core.registry import is_gaussian
 from pfedgp_core.words import counted, few, size
 from server.report.reporters import Reporter
+from server.report.time_left import TimeLeft
 from server.report.wording import MEAN, OWN, doubt_of, duration, gain_words, measure, number, shortened, telling
 from server.run.origin import Origin
 
@@ -22,7 +22,6 @@ _MOST_ROWS = 30  # of the table per client; of more clients the worst and the be
 _EXTREME = 5  # of each
 _WIDEST_CELL = 40
 _MOST_NAMED = 20  # clients in a line
-_LATEST = 9  # rounds that the time left is estimated from
 
 
 class ConsoleReporter(Reporter):
@@ -39,13 +38,14 @@ class ConsoleReporter(Reporter):
         self._report = CLASSIFICATION
         self._rounds = self._drawn = 0
         self._counters: Counter[str] = Counter()
-        self._latest: deque[float] = deque(maxlen=_LATEST)  # seconds of rounds
+        self._left = TimeLeft(Settings(), 1, side_by_side=False)
 
     def start(self, settings: Settings, n_clients: int, path: Path, origin: Origin) -> None:
         """Print the effective settings as a small tree."""
         s, gp = settings, settings.gp
         self._rounds, self._report, self._drawn = s.rounds, task_report(s.task), s.evaluate_clients
         network = f"network {s.network}, {s.feature_dim} features"
+        self._left = TimeLeft(s, n_clients, side_by_side=origin.own)
         inference, how = self._report.inference(s)
         gaussian = {
             "model": f"{s.variant} GP, {s.objective} objective, {network}",
@@ -72,7 +72,7 @@ class ConsoleReporter(Reporter):
     def resume(self, done: int, history: Sequence[Mapping[str, Any]]) -> None:
         """Say where the run goes on."""
         for record in history:
-            self._latest.append(record["seconds"]["round"])
+            self._left.add(record)
             self._counters.update(record.get("counters") or {})
         self._print(f"going on after round {done}")
 
@@ -80,9 +80,8 @@ class ConsoleReporter(Reporter):
         """Print one line, and a second one naming the clients that failed."""
         width = len(str(self._rounds))
         seconds = record["seconds"]
-        self._latest.append(seconds["round"])
-        # The median, because one round that waited for a dead client says nothing about the next ones.
-        left = median(self._latest) * max(0, self._rounds - record["round"])
+        self._left.add(record)
+        left = self._left.seconds(record["round"])
         parts = [
             f"round {record['round']:>{width}}/{self._rounds}",
             f"{record['ok']} ok",
@@ -94,7 +93,7 @@ class ConsoleReporter(Reporter):
             duration(seconds["round"]),
             f"out {size(record['bytes_sent'])}",
             f"in {size(record['bytes_received'])}",
-            f"ETA {duration(round(left))}",
+            *([] if left is None else [f"ETA {duration(round(left))}"]),
         ]
         if record.get("best"):
             parts.append("best so far")

@@ -205,6 +205,6 @@ def test_a_federation_that_everybody_left_ends(tmp_path: Path) -> None:
 def test_clients_that_are_starting_are_no_reason_to_speak_of_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     roster = Roster(SMALL.replace(wait_timeout=150.0))
     monkeypatch.setattr(roster, "starting", lambda: 5)
-    assert waiting._prospect(roster, 3, 0.0) == "they have 2 min"
+    assert waiting._prospect(roster, 3, 0.0) == "it goes on as soon as they answer, for which they have 2 min"
     monkeypatch.setattr(roster, "starting", lambda: 2)
     assert waiting._prospect(roster, 3, 0.0) == "the run ends in 2 min unless 3 more can take part"

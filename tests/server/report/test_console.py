@@ -97,15 +97,20 @@ def test_a_good_round_is_one_line(reporter: ConsoleReporter, out: io.StringIO) -
     reporter.round(RECORD)
     assert (
         out.getvalue()
-        == "round  5/60  2 ok  0 failed  loss 0.123  val acc 96.9 %  ece 0.010  0.41 s  out 10 B  in 20 B  ETA 23 s\n"
+        == "round  5/60  2 ok  0 failed  loss 0.123  val acc 96.9 %  ece 0.010  0.41 s  out 10 B  in 20 B  ETA 18 s\n"
     )
 
 
 def test_a_slow_round_does_not_change_the_estimate(reporter: ConsoleReporter, out: io.StringIO) -> None:
-    reporter.resume(3, [RECORD | {"round": t, "seconds": {"round": 2.0}} for t in (1, 2, 3)])
-    for t, seconds in ((4, 60.0), (5, 2.0), (6, 2.0)):
+    reporter.resume(6, [RECORD | {"round": t, "seconds": {"round": 2.0}} for t in range(1, 7)])
+    for t, seconds in ((7, 60.0), (8, 2.0), (9, 2.0)):
         reporter.round(RECORD | {"round": t, "seconds": {"round": seconds}})
-    assert [line.partition("ETA ")[2] for line in out.getvalue().splitlines()[1:]] == ["112 s", "110 s", "108 s"]
+    assert [line.partition("ETA ")[2] for line in out.getvalue().splitlines()[1:]] == ["106 s", "104 s", "102 s"]
+
+
+def test_the_first_round_which_loads_everything_gives_no_estimate(reporter: ConsoleReporter, out: io.StringIO) -> None:
+    reporter.round(RECORD | {"round": 1})
+    assert out.getvalue().endswith("in 20 B\n")
 
 
 def test_late_clients_are_counted_in_their_round_and_named_at_the_end(
