@@ -17,7 +17,7 @@ _MOST = 1_000_000  # clients that any setting allows
 
 
 def natural_settings(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Task, partition and numbers of clients of a data set that has sites, by flat key; of another, nothing.
+    """Task, partition and number of clients of a data set that has sites, by flat key; of another, nothing.
 
     Parameters
     ----------
@@ -39,16 +39,12 @@ def natural_settings(chosen: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"partition": _NATURAL} | ({"task": known.task} if known.task else {})
     if "clients" not in chosen:
         found["clients"] = _sites(_most({**found, **chosen}))
-    clients = chosen.get("clients", found.get("clients"))
-    away = [chosen.get(key, 0) for key in ("unseen-clients", "novel-clients")]
-    if "clients-per-round" not in chosen and all(isinstance(n, int) for n in (clients, *away)):
-        found["clients-per-round"] = max(1, min(Settings.clients_per_round, clients - sum(away)))
     return found
 
 
 def _most(chosen: Mapping[str, Any]) -> Settings:
     """The settings with as many clients as there can be."""
-    return Settings.from_run_config({"clients": _MOST, **chosen})
+    return Settings.from_run_config({**chosen, "clients": _MOST})
 
 
 def _has_sites(settings: Settings) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pfedgp.few_clients import fitting_clients
 from pfedgp.local.resources import ENGINES, Resources
 from pfedgp.natural_settings import natural_settings
 from pfedgp.own_dataset import with_own_data
@@ -26,6 +27,7 @@ __all__ = [
     "check_simulation",
     "collect_settings",
     "column_key",
+    "given_settings",
     "pinned",
     "read_count",
     "read_resources",
@@ -151,6 +153,8 @@ def column_key(args: argparse.Namespace) -> bytes:
 def collect_settings(flat: Mapping[str, Any], named: Mapping[str, Any], assignments: list[str]) -> Settings:
     """Join the sources of settings: defaults < preset < those of natural sites < file < named < ``--set``.
 
+    Where fewer clients train than a round draws by default, it draws all of them (`pfedgp.few_clients`).
+
     Parameters
     ----------
     flat : mapping
@@ -167,12 +171,18 @@ def collect_settings(flat: Mapping[str, Any], named: Mapping[str, Any], assignme
     DataError
         The number of a data set's sites is asked for, and it cannot be loaded.
     """
-    given = {key: named.get(key.replace("-", "_")) for key in _NAMED}
-    assigned = [f"{key}={text}" for key, text in given.items() if text is not None] + assignments
-    chosen = with_own_data({**flat, **dict(map(parse_assignment, assigned))})
+    chosen = with_own_data(given_settings(flat, named, assignments))
     preset = str(chosen.pop("preset", ""))
     below = preset_settings(named.get("preset") or preset, chosen)
-    return Settings.from_run_config({**below, **natural_settings(chosen), **chosen})
+    joined = {**below, **natural_settings(chosen), **chosen}
+    return Settings.from_run_config(joined | fitting_clients(chosen, joined))
+
+
+def given_settings(flat: Mapping[str, Any], named: Mapping[str, Any], assignments: list[str]) -> dict[str, Any]:
+    """What the user gives of the settings, by flat key; see `collect_settings`, which also checks it."""
+    given = {key: named.get(key.replace("-", "_")) for key in _NAMED}
+    assigned = [f"{key}={text}" for key, text in given.items() if text is not None] + assignments
+    return {**flat, **dict(map(parse_assignment, assigned))}
 
 
 def run_folder(out: str, settings: Settings) -> Path:

@@ -8,7 +8,6 @@ Defaults may move away from the paper; its preset stays. What the paper leaves o
 and where these are silent, as it is here by default at the time of writing.
 """
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -115,8 +114,8 @@ def _auto(chosen: Mapping[str, Any]) -> Flat:
     full = given["variant"] in VARIANTS and not VARIANTS[given["variant"]].needs_inducing
     alone = all(chosen.get(key, value) == value for key, value in shared.items())
     plain = all(given[key] == defaults[key] for key in ("method", "task", "class-weights", "dp-noise"))
-    counts = given["rounds"], given["clients-per-round"]
-    enough = all(isinstance(count, int) for count in counts) and math.prod(counts) >= VISITS_OF_A_HEAD
+    counts = given["rounds"], given["clients-per-round"], given["clients"]
+    enough = all(isinstance(count, int) for count in counts) and counts[0] * min(counts[1:]) >= VISITS_OF_A_HEAD
     return shared if full and alone and plain and enough else {key: defaults[key] for key in shared}
 
 

@@ -4,12 +4,14 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
+from pfedgp.few_clients import few_clients_note
 from pfedgp.local.resources import Resources
 from pfedgp.options import (
     add_resources,
     add_settings,
     check_simulation,
     collect_settings,
+    given_settings,
     read_resources,
     run_folder,
 )
@@ -49,6 +51,8 @@ def main(args: argparse.Namespace) -> int:
     settings = collect_settings(flat, vars(args), args.assignments)
     folder = run_folder(outputs.out, settings)
     outputs.check()
+    if note := few_clients_note(given_settings(flat, vars(args), args.assignments), settings):
+        print(note, flush=True)
     if args.seeds is not None:
         return _seeds(args, settings, folder, resources, outputs)
     settings = check_simulation(settings, folder)

@@ -1,0 +1,49 @@
+"""A simulation of fewer clients than a round draws by default draws all of them, and says so."""
+
+from pathlib import Path
+
+import pytest
+
+from pfedgp.cli import main
+from pfedgp.few_clients import few_clients_note
+from pfedgp.options import collect_settings, given_settings
+from pfedgp_core.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("preset", "assignments", "drawn"),
+    [
+        ("", ["clients=2"], 2),
+        ("", ["clients=5"], 5),
+        ("", ["clients=100"], 5),
+        ("", ["clients=6", "unseen-clients=2"], 4),
+        ("paper", ["clients=2"], 2),
+        ("", ["clients=1", "rounds=3"], 1),
+    ],
+)
+def test_a_round_draws_all_where_there_are_few(preset: str, assignments: list[str], drawn: int) -> None:
+    settings = collect_settings({}, {"preset": preset}, assignments)
+    assert settings.clients_per_round == drawn
+    note = few_clients_note(given_settings({}, {}, assignments), settings)
+    clients = "1 client" if drawn == 1 else f"{drawn} clients"
+    said = f"A round draws {clients} (clients-per-round = 5 by default), as no more train."
+    assert note == (said if drawn < 5 else "")
+
+
+def test_what_the_user_gives_is_kept_and_refused() -> None:
+    given = ["clients=2", "clients-per-round=1"]
+    settings = collect_settings({}, {}, given)
+    assert settings.clients_per_round == 1
+    assert few_clients_note(given_settings({}, {}, given), settings) == ""
+    with pytest.raises(ConfigError, match="clients-per-round = 5 is more than the clients that take part"):
+        collect_settings({"clients-per-round": 5}, {}, ["clients=2"])
+
+
+def test_a_short_run_of_few_clients_takes_no_shared_head() -> None:
+    assert collect_settings({}, {"preset": "auto"}, ["clients=2", "rounds=300"]).objective == "predictive"
+    assert collect_settings({}, {"preset": "auto"}, ["clients=5", "rounds=300"]).objective == "softmax"
+
+
+def test_the_command_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "--clients", "2", "--classes-per-client", "99", "--out", str(tmp_path / "run")]) == 2
+    assert capsys.readouterr().out == "A round draws 2 clients (clients-per-round = 5 by default), as no more train.\n"
