@@ -9,7 +9,14 @@ from pfedgp.operator.addresses import parse_address
 from pfedgp.operator.connection import add_connection
 from pfedgp.operator.state import ServerState, default_state
 from pfedgp.options import read_whole
-from pfedgp.serving.listening import add_listening, address_of, check_listening, run_until_stopped, warn_of_plaintext
+from pfedgp.serving.listening import (
+    add_listening,
+    address_of,
+    check_listening,
+    names_of,
+    run_until_stopped,
+    warn_of_plaintext,
+)
 from pfedgp.serving.token import read_token
 from pfedgp_core.errors import ConfigError
 
@@ -26,13 +33,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_connection(parser)
     parser.add_argument("--json", action="store_true", help="print what the page would show as JSON, and end")
     add_listening(parser, 8788, f"STATE/{FILE}", "token and page")
-    parser.add_argument(
-        "--allow-host",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="another name under which the page is opened, such as that of a container (repeatable)",
-    )
 
 
 def main(args: argparse.Namespace) -> int:
@@ -43,15 +43,14 @@ def main(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(watch.look(), indent=2, ensure_ascii=False))
         return 0
-    from pfedgp.dashboard.app import host_names, make_app
+    from pfedgp.dashboard.app import make_app
     from pfedgp.serving.server import listen, make_server
 
-    names = [*args.allow_host, *_certified(args.certificate)]
+    names = names_of(args)
     token_file = (args.token or folder / FILE).expanduser()
     token = read_token(token_file)
     with listen(args.host, port) as socket:
-        app = make_app(watch, token, host_names(args.host, names))
-        server = make_server(app, args.certificate, args.key)
+        server = make_server(make_app(watch, token, names), args.certificate, args.key)
         warn_of_plaintext(args, "token, names of sites and results")
         address = address_of(args, port)
         print(f"The page is at {address}/, metrics are at {address}/metrics; token in {token_file}", flush=True)
@@ -81,12 +80,3 @@ def _watch(args: argparse.Namespace) -> "tuple[Watch, Path]":
     from pfedgp.dashboard.watch import Watch
 
     return Watch(state, args.control or "", args.ca and args.ca.expanduser().absolute()), state.path
-
-
-def _certified(certificate: Path | None) -> list[str]:
-    """The names that the certificate of the page is for."""
-    if certificate is None:
-        return []
-    from pfedgp.operator.authority import read_certificate, subject_names
-
-    return subject_names(read_certificate(certificate.expanduser()))

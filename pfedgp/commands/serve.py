@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 from pfedgp.layout_options import add_site_label, site_label
 from pfedgp.options import add_allow_network, read_whole
 from pfedgp.predicting.place import require_site
-from pfedgp.serving.listening import add_listening, address_of, check_listening, run_until_stopped, warn_of_plaintext
+from pfedgp.serving.listening import (
+    add_listening,
+    address_of,
+    check_listening,
+    names_of,
+    run_until_stopped,
+    warn_of_plaintext,
+)
 from pfedgp.serving.token import read_token
 from pfedgp.table_options import add_table_options, site_choice
 
@@ -43,9 +50,9 @@ def main(args: argparse.Namespace) -> int:
     site = args.site.expanduser()
     token_file = (args.token or site.absolute().with_name(f"{site.absolute().name}.token")).expanduser()
     work = _work(args, site, most)
-    token = read_token(token_file)
+    names, token = names_of(args), read_token(token_file)
     with listen(args.host, port) as socket:
-        server = make_server(make_app(work, token), args.certificate, args.key)
+        server = make_server(make_app(work, token, names), args.certificate, args.key)
         warn_of_plaintext(args, "token, samples and predictions")
         print(
             f"Site {work.site.name!r} answers at {address_of(args, port)}/predict, described at /docs; token in "

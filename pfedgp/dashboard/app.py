@@ -5,7 +5,6 @@ with one sentence: ``{"error": "..."}``.
 """
 
 import asyncio
-import ipaddress
 import sys
 import time
 from collections.abc import Awaitable, Callable, Collection
@@ -19,15 +18,19 @@ from starlette.exceptions import HTTPException as AnyHTTPException
 from pfedgp.dashboard.metrics import CONTENT_TYPE, exposition
 from pfedgp.dashboard.page import PAGE, POLICY
 from pfedgp.dashboard.watch import Watch
-from pfedgp.operator.addresses import is_loopback
 from pfedgp.serving.bearer import bearer_check
+from pfedgp.serving.hosts import KnownHosts
 from pfedgp_core.words import cut
 
-__all__ = ["STATE_PATH", "host_names", "make_app"]
+__all__ = ["STATE_PATH", "make_app"]
 
 STATE_PATH = "/state.json"
 FRESH = 1.5  # seconds for which a snapshot serves all who ask
 PATIENCE = 30.0  # seconds for a snapshot
+PARAMETERS = (
+    "Nothing here takes parameters. A token that stood in an address is in histories and logs now: remove its file, so "
+    "that a new one is made, and send it as 'Authorization: Bearer TOKEN'."
+)
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -39,20 +42,6 @@ HEADERS = {
 }
 
 
-def host_names(host: str, more: Collection[str] = ()) -> frozenset[str]:
-    """The names under which the page answers: others are of pages that had their name point to this machine.
-
-    Parameters
-    ----------
-    host : str
-        That it listens on.
-    more : collection of str
-        Names that the operator has given, or that the certificate is for.
-    """
-    loopback = ("localhost", "127.0.0.1", "::1") if is_loopback(host) or host in ("0.0.0.0", "::") else ()
-    return frozenset(_plain(name) for name in (host, *loopback, *more))
-
-
 def make_app(watch: Watch, token: str, hosts: Collection[str]) -> FastAPI:
     """The application.
 
@@ -62,7 +51,7 @@ def make_app(watch: Watch, token: str, hosts: Collection[str]) -> FastAPI:
     token : str
         Without it, snapshot and metrics are not given.
     hosts : collection of str
-        Of `host_names`.
+        Of `pfedgp.serving.hosts.host_names`.
     """
     app = FastAPI(title="pFedGP", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     snapshots = _Snapshots(watch)
@@ -70,10 +59,11 @@ def make_app(watch: Watch, token: str, hosts: Collection[str]) -> FastAPI:
 
     @app.middleware("http")
     async def guard(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
-        refusal = _refusal(request, hosts)
-        response = refusal if refusal is not None else await answer(request)
+        response = _error(PARAMETERS, 400) if request.url.query else await answer(request)
         response.headers.update(HEADERS)
         return response
+
+    app.add_middleware(KnownHosts, hosts=hosts, headers=HEADERS)  # what is added last is asked first
 
     @app.get("/")
     async def page() -> HTMLResponse:
@@ -129,37 +119,6 @@ class _Snapshots:
             return snapshot, exposition(snapshot, self._watch.found)
         finally:
             self._when = time.monotonic()
-
-
-def _refusal(request: Request, hosts: Collection[str]) -> JSONResponse | None:
-    """Why a request is not looked at."""
-    given = request.headers.get("host", "")
-    if _plain(given) not in hosts:
-        return _error(
-            f"This page does not answer under the name {cut(given, 60)!r}: open it by its address, or start it with "
-            "--allow-host NAME.",
-            421,
-        )
-    if request.url.query:
-        return _error(
-            "Nothing here takes parameters. A token that stood in an address is in histories and logs now: remove its "
-            "file, so that a new one is made, and send it as 'Authorization: Bearer TOKEN'.",
-            400,
-        )
-    return None
-
-
-def _plain(host: str) -> str:
-    """A host as it is compared: without a port, brackets and case."""
-    name = host.strip().lower()
-    if name.startswith("["):
-        name = name[1:].partition("]")[0]
-    elif name.count(":") == 1:
-        name = name.partition(":")[0]
-    try:
-        return str(ipaddress.ip_address(name))
-    except ValueError:
-        return name.removesuffix(".")
 
 
 def _error(text: str, status: int, headers: dict[str, str] | None = None) -> JSONResponse:

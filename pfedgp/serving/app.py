@@ -5,6 +5,7 @@ Every refusal is JSON with one sentence: ``{"error": "..."}``.
 
 import asyncio
 import sys
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated
 
@@ -18,6 +19,7 @@ from pfedgp import __version__
 from pfedgp.serving.bearer import bearer_check
 from pfedgp.serving.bodies import KINDS, kind_of
 from pfedgp.serving.description import ANSWERS, BODY, PREDICT, TITLE, page
+from pfedgp.serving.hosts import KnownHosts
 from pfedgp.serving.work import Work
 from pfedgp_core.errors import PFedGPError
 from pfedgp_core.metrics.calibration import TEMPERATURE_LIMITS
@@ -31,7 +33,7 @@ SECONDS = 30.0  # in which a body has to arrive
 LOW, HIGH = TEMPERATURE_LIMITS
 
 
-def make_app(work: Work, token: str, seconds: float = SECONDS) -> FastAPI:
+def make_app(work: Work, token: str, hosts: Collection[str], seconds: float = SECONDS) -> FastAPI:
     """The application of a site.
 
     Parameters
@@ -40,10 +42,13 @@ def make_app(work: Work, token: str, seconds: float = SECONDS) -> FastAPI:
         What it does.
     token : str
         Without it, no request but that for the health and the description is answered.
+    hosts : collection of str
+        Names under which it answers, of `pfedgp.serving.hosts.host_names`.
     seconds : float
         In which the body of a request has to arrive.
     """
     app = FastAPI(title=TITLE, version=__version__, docs_url=None, redoc_url=None)
+    app.add_middleware(KnownHosts, hosts=hosts)
     places = _Places()
     # One thread: predictions take turns, and the memory of one of them is all that is needed.
     thread = ThreadPoolExecutor(1, initializer=_one_thread)

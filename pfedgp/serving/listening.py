@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import uvicorn
 
-__all__ = ["add_listening", "address_of", "check_listening", "run_until_stopped", "warn_of_plaintext"]
+__all__ = ["add_listening", "address_of", "check_listening", "names_of", "run_until_stopped", "warn_of_plaintext"]
 
 
 def add_listening(parser: argparse.ArgumentParser, port: int, token: str, travels: str) -> None:
@@ -34,6 +34,13 @@ def add_listening(parser: argparse.ArgumentParser, port: int, token: str, travel
     parser.add_argument("--port", default=str(port), metavar="N", help=f"port to listen on (default: {port})")
     parser.add_argument(
         "--token", type=Path, metavar="FILE", help=f"file with the token of all requests, made if missing ({token})"
+    )
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="another name under which it is asked, such as that of a container (repeatable)",
     )
     parser.add_argument("--certificate", type=Path, metavar="FILE", help="certificate of this machine, for HTTPS")
     parser.add_argument("--key", type=Path, metavar="FILE", help="its private key")
@@ -57,6 +64,21 @@ def check_listening(args: argparse.Namespace) -> None:
             f"--host {args.host} can be reached from other machines: give --certificate and --key, or --insecure where "
             "something else encrypts."
         )
+
+
+def names_of(args: argparse.Namespace) -> frozenset[str]:
+    """The names under which the command answers: of its address, its certificate, and those of ``--allow-host``.
+
+    Raises
+    ------
+    ConfigError
+        The certificate cannot be read.
+    """
+    from pfedgp.operator.authority import read_certificate, subject_names
+    from pfedgp.serving.hosts import host_names
+
+    certified = subject_names(read_certificate(args.certificate.expanduser())) if args.certificate else []
+    return host_names(args.host, [*args.allow_host, *certified])
 
 
 def warn_of_plaintext(args: argparse.Namespace, what: str) -> None:

@@ -92,28 +92,6 @@ def test_one_snapshot_is_printed_and_makes_no_token(tmp_path: Path, capsys: pyte
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--host", "0.0.0.0"], "can be reached from other machines"),
-        (["--certificate", "c"], "go together"),
-        (["--certificate", "none.crt", "--key", "none.key"], "Cannot read the certificate"),
-        (["--port", "x"], "--port 'x' is not a whole number"),
-        (["--ca", "ca.crt"], "--ca goes with --control"),
-        (["--control", "nowhere"], "is not of the form HOST:PORT"),
-    ],
-)
-def test_mistakes_are_a_sentence(
-    options: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("PFEDGP_DEBUG", raising=False)
-    assert main(["dashboard", "--state", str(state(tmp_path)), *options]) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert words in said.err
-    assert said.err.count("\n") == 1
-
-
 def test_there_is_no_page_of_a_site_or_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["dashboard", "--state", str(tmp_path / "none")]) == 2
     assert "There is no folder" in capsys.readouterr().err

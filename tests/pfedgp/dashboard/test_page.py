@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from pfedgp.dashboard.app import host_names, make_app
+from pfedgp.dashboard.app import make_app
 from pfedgp.dashboard.watch import Watch
 from pfedgp.processes.flower import free_ports
+from pfedgp.serving.hosts import host_names
 from pfedgp.serving.server import listen, make_server
 from server.report.drawing import DARK, LIGHT
 from tests.browser import NEEDS_BROWSER, shown

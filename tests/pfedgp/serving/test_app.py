@@ -13,11 +13,14 @@ from pfedgp.cli import main
 from pfedgp.serving import app as module
 from pfedgp.serving.app import make_app
 from pfedgp.serving.bodies import Reader
+from pfedgp.serving.hosts import host_names
 from pfedgp.serving.work import Work
+from tests.hosts import FOREIGN, OWN
 from tests.table_site import COLUMNS, rows, table_site
 
 TOKEN = "a-token-of-a-test"
 X = rows(30)
+HOSTS = host_names("127.0.0.1", ["predictions.internal"])
 
 
 def work(**limits: Any) -> Work:
@@ -26,7 +29,8 @@ def work(**limits: Any) -> Work:
 
 def client(token: str | None = TOKEN, **limits: Any) -> TestClient:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    return TestClient(make_app(work(**limits), TOKEN), headers=headers, raise_server_exceptions=False)
+    app = make_app(work(**limits), TOKEN, HOSTS)
+    return TestClient(app, "http://127.0.0.1:8787", headers=headers, raise_server_exceptions=False)
 
 
 def as_npz(**arrays: Any) -> bytes:
@@ -93,6 +97,20 @@ def test_nothing_is_answered_without_the_token(token: str | None) -> None:
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"] == "Bearer"
     assert answer.json() == {"error": "Send the site's token as 'Authorization: Bearer TOKEN'."}
+
+
+@pytest.mark.parametrize("host", FOREIGN)
+def test_a_name_that_points_here_by_rebinding_gets_nothing(host: str) -> None:
+    for method, path in (("POST", "/predict"), ("GET", "/health"), ("GET", "/docs"), ("GET", "/openapi.json")):
+        answer = client().request(method, path, headers={"Host": host})
+        assert answer.status_code == 421
+        assert "--allow-host" in answer.json()["error"]
+
+
+@pytest.mark.parametrize("host", [*OWN, "predictions.internal:8787"])
+def test_own_names_are_answered(host: str) -> None:
+    answer = client().post("/predict", json={"inputs": X[:1].tolist()}, headers={"Host": host})
+    assert answer.status_code == 200
 
 
 BAD: list[tuple[str, bytes, int, str]] = [

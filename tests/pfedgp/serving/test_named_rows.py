@@ -19,7 +19,7 @@ OTHER = ("=risk", "age", "weight")
 
 
 def post(body: bytes, kind: str = "application/json", columns: tuple[str, ...] = COLUMNS) -> httpx.Response:
-    app = make_app(Work(table_site(), Reader((3,), columns)), "token")
+    app = make_app(Work(table_site(), Reader((3,), columns)), "token", {"testserver"})
     client = TestClient(app, headers={"Authorization": "Bearer token"}, raise_server_exceptions=False)
     return client.post("/predict", content=body, headers={"Content-Type": kind})
 
@@ -107,5 +107,5 @@ def test_a_site_without_names_takes_lists_and_says_so() -> None:
 
 @pytest.mark.parametrize("path", ["/docs", "/openapi.json"])
 def test_the_description_says_which_order_is_meant(path: str) -> None:
-    text = TestClient(make_app(Work(table_site(), Reader((3,), COLUMNS)), "token")).get(path).text
+    text = TestClient(make_app(Work(table_site(), Reader((3,), COLUMNS)), "token", {"testserver"})).get(path).text
     assert "taken by position, in the order of the model&#39;s columns" in text.replace("'", "&#39;")
