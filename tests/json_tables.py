@@ -14,6 +14,7 @@ TABLES = {
     "approve": ("governance.md", "| `pfedgp approve --json` |"),
     "certify": ("certificate.md", "| `pfedgp certify --json` |"),
     "check-data": ("living-site.md", "\n## Wrong labels\n"),
+    "compare": ("simulate.md", "| `pfedgp compare --json` |"),
     "evaluate": ("evaluate.md", "\n| field | meaning |\n"),
     "export": ("export.md", "\n## JSON\n"),
     "forget": ("living-site.md", "\n## Forget\n"),

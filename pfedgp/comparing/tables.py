@@ -10,7 +10,7 @@ from pfedgp_core.metrics.intervals import Estimate
 from pfedgp_core.words import cut
 from server.report.wording import MISSING, is_share, measure, metric_behind, title
 
-__all__ = ["TextTable", "comparison_tables"]
+__all__ = ["TextTable", "by_worth", "comparison_tables"]
 
 _LONGEST = 60  # characters of a setting
 _INTERVALS = "95 % intervals of each run by itself are for other samples or sites like its own"
@@ -66,13 +66,14 @@ def _pair_table(pair: Pair, first: str) -> TextTable:
     if pair.reason:
         return TextTable(heading, f"not paired: {pair.reason}", [], [])
     rows = [
-        [title(key), _difference(key, found), *map(str, _by_worth(key, found))] for key, found in pair.metrics.items()
+        [title(key), _difference(key, found), *map(str, by_worth(key, found))] for key, found in pair.metrics.items()
     ]
     heads = ["", "difference", "better", "equal", "worse"]
     return TextTable(heading, _PAIRED.format(first=first), heads, rows)
 
 
-def _by_worth(key: str, found: Paired) -> tuple[int, int, int]:
+def by_worth(key: str, found: Paired) -> tuple[int, int, int]:
+    """Clients at which a run is better, equal and worse by a metric."""
     metric = metric_behind(key)
     if metric is not None and metric.better == "lower":
         return found.lower, found.equal, found.higher

@@ -19,8 +19,8 @@ from tests.core.site.test_forgetting import named_site
 from tests.core.site.test_saved import CLASSES, data, site_of
 from tests.json_tables import TABLES, fields
 
-ELSEWHERE = {"evaluate"}  # tests/server/test_evaluation.py has a federation for it
-BESIDE = {"certify", "check-data", "evaluate", "export", "predict"}  # of issue and pages, in other packages
+ELSEWHERE = {"compare", "evaluate"}  # tests of these verbs have runs, and a federation, for them
+BESIDE = {"certify", "check-data", "compare", "evaluate", "export", "predict"}  # of issue and pages, in other packages
 KEY = run_hash(Settings())
 
 

@@ -1,10 +1,12 @@
 """``pfedgp compare``: what is printed, the page, and what is refused."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from pfedgp.cli import main
+from tests.json_tables import fields
 from tests.pfedgp.comparing.run_folders import write_run
 
 
@@ -75,6 +77,26 @@ def test_other_clients_are_not_paired(
     assert "not paired" in tables[2]
     assert reason in tables[2]
     assert rows(tables[3])["accuracy"][1:] == ["2", "1", "0"]
+
+
+def test_as_json_it_is_one_object_with_the_fields_of_the_docs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_run(Path("other"), [0.5, 0.5], partition_hash="b")
+    assert main(["compare", "first", "second", "other", "--json", "--out", "c.html"]) == 0
+    said = capsys.readouterr()
+    assert said.err.strip().endswith("c.html")
+    found = json.loads(said.out)
+    assert set(found) - fields("compare") == set()
+    assert [run["name"] for run in found["runs"]] == ["first", "second", "other"]
+    assert found["settings"]["learning-rate"] == [0.05, 0.2, 0.05]
+    assert found["results"]["accuracy"][1] == pytest.approx({"value": 0.7, "low": 0.6, "high": 0.75})
+    paired, apart = found["pairs"]
+    assert (paired["name"], paired["against"], paired["reason"]) == ("second", "first", None)
+    accuracy, nll = paired["metrics"]["accuracy"], paired["metrics"]["nll"]
+    assert (accuracy["better"], accuracy["equal"], accuracy["worse"], accuracy["clients"]) == (2, 1, 0, 3)
+    assert accuracy["difference"] == pytest.approx(0.2)
+    assert (nll["better"], nll["worse"]) == (2, 0)
+    assert "split over the clients in another way" in apart["reason"]
+    assert apart["metrics"] == {}
 
 
 def test_the_page_has_all_tables_and_escapes_names(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
