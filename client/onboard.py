@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from client.same_model import same, same_posterior
-from client.site_notes import site_notes
+from client.site_notes import group_notes, site_notes
 from pfedgp_core.data.own.class_ids import to_split
 from pfedgp_core.data.own.kinds import split_paths
 from pfedgp_core.data.own.layout import AS_TOLD, Layout
@@ -16,7 +16,7 @@ from pfedgp_core.data.own.reader import read_samples
 from pfedgp_core.data.own.samples import Samples
 from pfedgp_core.data.own.wanted_columns import WantedColumns
 from pfedgp_core.data.samples import Split
-from pfedgp_core.data.tables.choice import AS_NAMED
+from pfedgp_core.data.tables.choice import AS_NAMED, TableChoice
 from pfedgp_core.data.value_range import joined_inputs, range_text, usual_range
 from pfedgp_core.errors import ArtefactError, ConfigError, DataError
 from pfedgp_core.site.data_notes import position_notes, site_scale_notes
@@ -129,8 +129,7 @@ class Onboarding:
             raise ArtefactError(f"{self.out} is in use by something else: give --out a folder that does not exist yet.")
         split, columns, origins, _, notes = self.samples_at(paths, model)
         samples = SiteSamples.compute(split, model, origins)
-        choice, label = self.layout.kept_choice, self.label_column or LABEL
-        site = SavedSite.fit(self._name(), model, samples, columns, choice, label_column=label)
+        site = SavedSite.fit(self._name(), model, samples, columns, *self.kept())
         site.save(self.out)
         return Outcome(site, notes=(*notes, *site_notes(site, split)))
 
@@ -172,16 +171,17 @@ class Onboarding:
         added = SiteSamples.compute(split, former.model, origins).arrived_with(batch)
         samples = former.samples.union(added)
         history = (*former.history, Event.now("add", "", len(added), len(samples), batch=batch))
-        choice, label = reading.layout.kept_choice, former.label_column
-        site = SavedSite.fit(self._name(former), former.model, samples, columns, choice, history, label)
+        kept = replace(reading, label_column=former.label_column).kept(history)
+        site = SavedSite.fit(self._name(former), former.model, samples, columns, *kept)
         site.save(self.out, replace=True)
         said = f"Added {counted(len(added), 'sample')} to {len(former.samples)}."
+        notes = (*notes, *group_notes(former, origins))
         return Outcome(site, (said,), (*notes, *site_notes(site, split, bool(former.columns) and not named)))
 
     def further_samples(self, site: SavedSite, paths: Sequence[Path]) -> tuple[SiteSamples, list[str]]:
         """The samples at the paths under the site's model, read as the site's own, with notes; raises as `add`."""
         split, columns, origins, named, told = self._as(site).samples_at(paths, site.model, site.columns)
-        notes = [*told, *site_scale_notes(site, split.inputs)]
+        notes = [*told, *site_scale_notes(site, split.inputs), *group_notes(site, origins)]
         notes += position_notes(split.inputs, columns if named else (), site.columns, "The site")
         return SiteSamples.compute(split, site.model, origins), notes
 
@@ -224,20 +224,25 @@ class Onboarding:
             changes.append(f"The name changed ({former.name!r} to {self.name!r}).")
         if reading.label_column != former.label_column:
             changes.append(f"The column of classes changed ({former.label_column!r} to {reading.label_column!r}).")
+        if reading.layout.group_column != former.group_column:
+            changes.append(f"The name of groups is {reading.layout.group_column!r}, and was {former.group_column!r}.")
         if not changes:
             return Outcome(former, ("Neither the model nor the data changed.",), written=False)
         samples = SiteSamples.compute(split, model, origins)
-        choice = reading.layout.kept_choice
-        label = reading.label_column
-        site = SavedSite.fit(self._name(former), model, samples, columns, choice, former.history, label)
+        site = SavedSite.fit(self._name(former), model, samples, columns, *reading.kept(former.history))
         site.save(self.out, replace=True)
         return Outcome(site, tuple(changes), (*notes, *site_notes(site, split)))
 
     def _as(self, former: SavedSite) -> "Onboarding":
         """The same, which reads tables as those of the former site where nothing else is said."""
-        choice = former.choice if self.layout.choice == AS_NAMED else self.layout.choice
-        label = self.label_column or former.label_column
-        return replace(self, layout=replace(self.layout, choice=choice), label_column=label)
+        layout = self.layout if self.layout.choice != AS_NAMED else replace(self.layout, choice=former.choice)
+        if not layout.group_column:
+            layout = replace(layout, group_column=former.group_column, group_kept=True)
+        return replace(self, layout=layout, label_column=self.label_column or former.label_column)
+
+    def kept(self, history: tuple[Event, ...] = ()) -> tuple[TableChoice, tuple[Event, ...], str, str]:
+        """What a site keeps of how its data are read, and its history."""
+        return self.layout.kept_choice, history, self.label_column or LABEL, self.layout.group_column
 
     def _name(self, former: SavedSite | None = None) -> str:
         return self.name or (former.name if former else self.out.absolute().name)

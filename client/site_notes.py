@@ -1,11 +1,14 @@
 """What a person should know of a site that was just made, and of the data that were read for it."""
 
+from collections.abc import Sequence
+
 from pfedgp_core.data.samples import Split
 from pfedgp_core.site.data_notes import position_notes, site_scale_notes
+from pfedgp_core.site.origins import Origin
 from pfedgp_core.site.saved import SavedSite
 from pfedgp_core.words import counted, few
 
-__all__ = ["site_notes"]
+__all__ = ["group_notes", "site_notes"]
 
 
 def site_notes(site: SavedSite, split: Split, nameless: bool = False) -> tuple[str, ...]:
@@ -39,3 +42,11 @@ def site_notes(site: SavedSite, split: Split, nameless: bool = False) -> tuple[s
             "count each time."
         )
     return tuple(notes)
+
+
+def group_notes(site: SavedSite, origins: Sequence[Origin]) -> list[str]:
+    """A sentence where new samples of a site with groups name none; else nothing."""
+    if any(origin.group for origin in origins) or not any(origin.group for origin in site.samples.origins):
+        return []
+    named = f", as {site.group_column!r} in its former data does" if site.group_column else ""
+    return [f"Nothing names the groups of the new samples{named}: forget --group will not find them."]

@@ -21,7 +21,8 @@ def check_parts(about: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> 
         A field is missing or something else; the text says what.
     """
     text(about["name"])
-    text(about.get("label_column", ""))
+    for key in ("label_column", "group_column"):
+        text(about.get(key, ""))
     names = _texts(about["class_names"], "class_names")
     for key in ("columns", "model_columns", "participants"):
         _texts(about.get(key, []), key)

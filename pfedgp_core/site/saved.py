@@ -81,8 +81,8 @@ class SavedSite:
         Which columns of the site's tables are features.
     history : tuple of Event
         What was done to the site since it was made.
-    label_column : str
-        Column of the site's tables with the class.
+    label_column, group_column : str
+        What names the class, and the group, of each sample in the site's data; the second may be empty.
 
     Examples
     --------
@@ -98,6 +98,7 @@ class SavedSite:
     choice: TableChoice = AS_NAMED
     history: tuple[Event, ...] = ()
     label_column: str = LABEL
+    group_column: str = ""
 
     @classmethod
     def fit(
@@ -109,6 +110,7 @@ class SavedSite:
         choice: TableChoice = AS_NAMED,
         history: tuple[Event, ...] = (),
         label_column: str = LABEL,
+        group_column: str = "",
     ) -> "SavedSite":
         """Build the tree and draw omega at every node; decided by model, samples and the run's seed alone."""
         state, settings = model.state, model.settings
@@ -117,12 +119,13 @@ class SavedSite:
         classifier = PersonalClassifier(settings, stream, state.inducing, state.kernel(settings), state.head)
         classifier.fit(torch.from_numpy(samples.features), torch.from_numpy(samples.labels))
         choice = replace(choice, encoding="", strict=False)
-        return cls(name, model, samples, classifier, columns, choice, history, label_column)
+        return cls(name, model, samples, classifier, columns, choice, history, label_column, group_column)
 
     def refit(self, samples: SiteSamples, event: Event) -> "SavedSite":
         """The same site with other samples: bit for bit the one that was made from these at once."""
         history = (*self.history, event)
-        return self.fit(self.name, self.model, samples, self.columns, self.choice, history, self.label_column)
+        names = self.label_column, self.group_column
+        return self.fit(self.name, self.model, samples, self.columns, self.choice, history, *names)
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -234,6 +237,7 @@ class SavedSite:
             "value_range": model.value_range,
             "table": self.choice.to_config(),
             "label_column": self.label_column,
+            "group_column": self.group_column,
             "samples": len(self.samples),
             "counts": self.samples.counts(model.class_names),
             "model_sha256": model.sha256,
@@ -281,8 +285,8 @@ class SavedSite:
             *([torch.from_numpy(tensors[f"{key}.{i}"]) for i in range(len(nodes))] for key in ("omega", "weights")),
         )
         choice = replace(TableChoice.of(about.get("table", {})), strict=False)  # former versions have none
-        label = about.get("label_column", LABEL)
-        return cls(about["name"], model, samples, classifier, tuple(about["columns"]), choice, history, label)
+        read = choice, history, about.get("label_column", LABEL), about.get("group_column", "")
+        return cls(about["name"], model, samples, classifier, tuple(about["columns"]), *read)
 
 
 def is_site(path: Path) -> bool:

@@ -195,15 +195,15 @@ def _arrays(path: Path, part: str, archive: StreamedArrays, wanted: Wanted) -> _
         return next((known[p + k] for p in _prefixes(part) for k in keys if p + k in known), None)
 
     inputs, labels = pick(*INPUT_KEYS), pick(*LABEL_KEYS)
-    asked = wanted.layout.group_column
-    groups = pick((asked or GROUPS_KEY).lower())
+    asked, kept = wanted.layout.group_column, wanted.layout.group_kept
+    groups = pick((asked or GROUPS_KEY).lower(), *([GROUPS_KEY] if kept else []))
     if inputs is None or (labels is None and wanted.labelled):
         missing = INPUT_KEYS if inputs is None else LABEL_KEYS
         raise DataError(
             f"{path} holds the arrays {few(sorted(archive.names), 10) or 'none'}, but none of {', '.join(missing)}: "
             f"name the {'samples' if inputs is None else 'classes'} {missing[0]!r}."
         )
-    if asked and groups is None:
+    if asked and groups is None and not kept:
         raise DataError(
             f"{path} holds the arrays {few(sorted(archive.names), 10)}, but none of the groups {asked!r}: give "
             "--group-column the name of an array with one group for each sample."

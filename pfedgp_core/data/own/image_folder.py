@@ -209,6 +209,8 @@ def _groups(reading: _Reading, usable: list[_Kept], findings: Findings) -> tuple
     if not layout.group_column or not (labelled or all(groups)):
         paged = layout.pages == SLICES and any(one.page for one in usable)
         return tuple(name_below(one.file.path, reading.folder) for one in usable) if paged else None
+    if layout.group_kept and not all(groups):
+        return None
     if alone := [name_below(one.file.path, reading.folder) for one, own in zip(usable, groups, strict=True) if not own]:
         asks = "folder of its own for each patient in the class's folder" if by_folder else "DICOM file with that field"
         findings.problem(

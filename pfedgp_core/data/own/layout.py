@@ -51,6 +51,8 @@ class Layout:
     group_column : str
         What names the group of each sample: a column of a table, an array of an archive, or of images ``folder`` or a
         field of DICOM such as PatientID; empty: the array ``groups``, where there is one.
+    group_kept : bool
+        Whether that is the name in a site's former data: new ones that lack it are read without groups.
     window : str
         Centre and width of the values of DICOM and NIfTI that become 0 to 1, as ``40,400``; empty: all values.
     model_range : str
@@ -69,6 +71,7 @@ class Layout:
     pages: str = ""
     value_range: str = ""
     group_column: str = ""
+    group_kept: bool = False
     window: str = ""
     model_range: str = ""
     choice: TableChoice = AS_NAMED
@@ -92,7 +95,7 @@ class Layout:
     @property
     def kept_choice(self) -> TableChoice:
         """The choice of columns that a site keeps for new samples, which need no groups."""
-        group = [] if self.choice.keep or not self.group_column else [self.group_column]
+        group = [] if self.choice.keep or self.group_column in ("", *self.choice.drop) else [self.group_column]
         return replace(self.choice, drop=(*self.choice.drop, *group))
 
     def to_config(self) -> dict[str, str]:

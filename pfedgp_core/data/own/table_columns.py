@@ -82,7 +82,7 @@ def split_columns(path: Path, columns: list[str], wanted: Wanted, findings: Find
         )
     choice, rules = wanted.layout.choice, column_rules(wanted.layout.rules or "")
     one, group = (_named(columns, name) for name in (choice.id_column, wanted.layout.group_column))
-    if wanted.layout.group_column and group is None and wanted.labelled:
+    if wanted.layout.group_column and group is None and wanted.labelled and not wanted.layout.group_kept:
         raise DataError(
             f"{path} has no column {cut(wanted.layout.group_column, 60)!r} for the groups, but {few(columns, 10)}: "
             "give --group-column one of them."
