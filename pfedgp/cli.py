@@ -93,14 +93,18 @@ def _run(argv: list[str]) -> int:
 class Parser(argparse.ArgumentParser):
     """A parser whose complaints are one sentence with a remedy, like every other error of the command."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, given: Sequence[str] = (), **options: Any) -> None:
         super().__init__(**options)
         self.register("type", Path, path_argument)
+        self._given = given
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing the usage and leaving the process."""
         options = [option for action in self._actions for option in action.option_strings]
-        wrong = re.search(r"unrecognized arguments: (--[^\s=]+)", message)
+        if message.startswith("the following arguments are required"):  # an option that there is not is why, mostly
+            names = (word.partition("=")[0] for word in self._given if word.startswith("--") and len(word) > 2)
+            message = next((f"unrecognized arguments: {n}; {message}" for n in names if n not in options), message)
+        wrong = re.search(r"unrecognized arguments: (--[^\s=;]+)", message)
         near = difflib.get_close_matches(wrong[1], options, n=1, cutoff=0.75) if wrong else []
         remedy = f"did you mean {near[0]}?" if near else f"see {self.prog} --help."
         raise ConfigError(f"{message[0].upper()}{message[1:]}: {remedy}")
@@ -114,6 +118,7 @@ def _dispatch(argv: list[str]) -> int:
             description=f"{verb.summary[0].upper()}{verb.summary[1:]}.",
             epilog=f"example: {verb.example}",
             allow_abbrev=False,
+            given=argv[1:],
         )
         module = importlib.import_module(verb.module)
         module.add_arguments(parser)

@@ -5,17 +5,18 @@
 So many of each kind, from a seed on: tables of numbers, tables of texts, dates and gaps, folders of images, and arrays.
 """
 
+import argparse
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from scripts.spoilt import arrays, folders, mixed, tables
 
-__all__ = ["KINDS", "main"]
+__all__ = ["KINDS", "judge", "main"]
 
 KINDS: dict[str, Callable[[int, Path], tuple[list[str], str]]] = {
     "tables of numbers": tables.tried,
@@ -26,7 +27,7 @@ KINDS: dict[str, Callable[[int, Path], tuple[list[str], str]]] = {
 OUTCOMES = ("read", "noted", "refused", "WRONG")
 
 
-def main(count: int = 200, first: int = 0) -> int:
+def judge(count: int = 200, first: int = 0) -> int:
     """Judge so many of each kind; 1 if any is accepted and wrong."""
     wrong = 0
     for kind, tried in KINDS.items():
@@ -42,5 +43,14 @@ def main(count: int = 200, first: int = 0) -> int:
     return int(wrong > 0)
 
 
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("count", type=int, nargs="?", default=200, metavar="COUNT", help="of each kind (default: 200)")
+    parser.add_argument("first", type=int, nargs="?", default=0, metavar="FIRST", help="first seed (default: 0)")
+    args = parser.parse_args(arguments)
+    return judge(args.count, args.first)
+
+
 if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:])))
+    sys.exit(main())

@@ -134,7 +134,7 @@ const SECTIONS = {
   },
   publications: (s) => {
     const failed = (row) => row.sites.filter((site) => site.error);
-    const bad = (row) => failed(row).map((site) => `${site.name} (${site.error})`).join(", ");
+    const bad = (row) => failed(row).map((site) => `${site.name} (${site.error})`).join(", ") || "none";
     const cells = s.publications.map((row) => [row.run, row.kind, row.status, row.onboarded, { long: bad(row) },
       moment(row.time), row.model.slice(0, 12)]);
     return [table("models given to sites", ["run", "kind", "state", "onboarded", "failed", "time", "model"], cells,

@@ -56,6 +56,17 @@ def test_the_operators_view_of_a_deployment_needs_no_torch() -> None:
     assert "torch" not in python("-c", code).stdout.split()
 
 
+@pytest.mark.parametrize(
+    ("option", "hint"), [("--out", "see pfedgp export --help."), ("--onx", "did you mean --onnx?")]
+)
+def test_an_option_that_there_is_not_is_named_before_those_that_lack(
+    option: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["export", "--site", "ward", option, "w.onnx"]) == 2
+    said = f"Unrecognized arguments: {option}; the following arguments are required: --onnx: {hint}"
+    assert said in capsys.readouterr().err
+
+
 def test_version_and_verbs(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         main(["--version"])

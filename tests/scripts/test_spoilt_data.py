@@ -29,10 +29,17 @@ def test_none_is_accepted_and_wrong(kind: str, tmp_path: Path) -> None:
 
 
 def test_the_script_counts_what_it_tried(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(5, first=7) == 0
+    assert main(["5", "7"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(":")[0] for line in lines] == list(KINDS)
     assert all(sum(int(word) for word in line.split() if word.isdigit()) == 5 for line in lines)
+
+
+def test_the_script_says_what_it_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    assert ended.value.code == 0
+    assert "COUNT" in capsys.readouterr().out
 
 
 def test_the_judge_of_tables_sees_a_wrong_value(tmp_path: Path) -> None:

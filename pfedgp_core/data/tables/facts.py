@@ -31,7 +31,7 @@ class ColumnFacts:
         ``number``, ``whole number``, ``true/false``, ``text``, ``date``, ``limits``, ``mixed``, ``empty`` or
         ``class``.
     span : str
-        The least and the greatest number, or the first texts.
+        The least and the greatest number, and the first texts.
     distinct, missing : int
         Distinct values, gaps not counted; gaps.
     feature : bool
@@ -101,7 +101,8 @@ def _facts(table: RawTable, column: int, labels: Sequence[str] | None, feature: 
     levels = np.unique(numbers)
     words = () if texts is None else texts.values
     missing = int(table.missing(column).sum())
-    span = _span(words) if words else f"{levels[0]:g} to {levels[-1]:g}" if len(levels) else ""
+    numeric = f"{levels[0]:g} to {levels[-1]:g}" if len(levels) else ""
+    span = ", ".join(filter(None, (numeric, _span(words))))
     distinct = len(levels) + len(words)
     notes = []
     if distinct <= 1 and len(table) > 1:

@@ -12,11 +12,12 @@ from pfedgp_core.words import counted, cut, few
 
 __all__ = ["sentences", "unknown_texts"]
 
-REMEDY = "leave the column out with --drop, or agree on a rule for it: pfedgp check-data --rules FILE writes a draft"
+_RULE = "leave the column out with --drop, or agree on a rule for it"
+REMEDY = f"{_RULE}: pfedgp check-data --rules FILE writes a draft"
 
 
 def sentences(faults: Sequence[Fault], ids: Sequence[str]) -> list[str]:
-    """One sentence for all gaps of columns without rules, and one for each other fault.
+    """One sentence for all gaps of columns without rules, and one for each other fault; the first names the command.
 
     Parameters
     ----------
@@ -35,7 +36,9 @@ def sentences(faults: Sequence[Fault], ids: Sequence[str]) -> list[str]:
             f"{ids[rows[0]]}, column {cut(first.column, 60)!r}), in the column{'s' * (len(gaps) > 1)} {names}: fill "
             f"the gaps, remove the rows, {REMEDY}."
         )
-    return said + [_sentence(fault, ids) for fault in faults if fault.values or fault.rule is not None]
+    said += [_sentence(fault, ids) for fault in faults if fault.values or fault.rule is not None]
+    told = next((i for i, sentence in enumerate(said) if REMEDY in sentence), 0)
+    return said[: told + 1] + [sentence.replace(REMEDY, _RULE) for sentence in said[told + 1 :]]
 
 
 def unknown_texts(faults: Sequence[Fault], ids: Sequence[str]) -> list[str]:

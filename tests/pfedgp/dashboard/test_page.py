@@ -15,7 +15,7 @@ from pfedgp.serving.hosts import host_names
 from pfedgp.serving.server import listen, make_server
 from server.report.drawing import DARK, LIGHT
 from tests.browser import NEEDS_BROWSER, shown
-from tests.pfedgp.dashboard.made_state import EVIL, MadeServer, busy, record
+from tests.pfedgp.dashboard.made_state import EVIL, MadeServer, busy, made_run, published, record
 from tests.waiting import wait_for
 
 pytestmark = [*NEEDS_BROWSER, pytest.mark.filterwarnings("ignore::DeprecationWarning:pathspec.*")]
@@ -109,6 +109,17 @@ def test_one_headline_and_what_needs_attention_comes_first(browser: Any, address
     )
     assert tops == sorted(tops)
     assert "not connected" in text(browser, "#sites tbody tr")  # who is gone is first
+
+
+def test_a_publication_that_reached_all_sites_says_so(browser: Any, address: str, server: MadeServer) -> None:
+    published(made_run(server.state.runs / "given", status="completed"))
+    enter(browser, address)
+    wait_for(lambda: "given" in text(browser, "#publications"), 30, "the publication is shown")
+    cells = "return [...document.querySelectorAll('#publications tr')].map(r => [...r.children].map(e => e.innerText))"
+    heads, *rows = browser.execute_script(cells)
+    failed = {row[0]: row[[head.lower() for head in heads].index("failed")] for row in rows}
+    assert failed["given"] == "none"
+    assert failed["first"].startswith("ward-2 (")
 
 
 def test_a_run_is_followed_without_a_reload(browser: Any, address: str, server: MadeServer) -> None:

@@ -41,11 +41,19 @@ def test_every_column_is_shown_with_kind_range_distinct_and_missing_values(tmp_p
         "sex": ("text", "f, m", 2, 4),
         "smoker": ("true/false", "TRUE, no, yes", 3, 0),
         "seen": ("date", "2024-01-02, 2024-01-03, 2024-01-04", 3, 0),
-        "low": ("limits", "<0.5", 4, 0),
+        "low": ("limits", "1 to 3, <0.5", 4, 0),
         "gone": ("empty", "", 0, 20),
         "label": ("class", "0, 1", 2, 0),
     }
     assert "sex     text" in check_data(file).text()
+
+
+def test_one_problem_names_the_command_that_drafts_rules(tmp_path: Path) -> None:
+    file = table(tmp_path / "t.csv", low=["<0.5", 1] * 10, sex=["f", "m"] * 10, a=["", 1.0] * 10, label=LABELS)
+    problems = check_data(file).problems
+    assert len(problems) == 3
+    assert [problem.count("check-data --rules FILE") for problem in problems] == [1, 0, 0]
+    assert all("or agree on a rule for it" in problem for problem in problems)
 
 
 @pytest.mark.parametrize(
