@@ -15,6 +15,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.registry import METHODS, VARIANTS, is_gaussian
 from pfedgp_core.setting import Value, choices_text
+from pfedgp_core.words import cut
 
 __all__ = ["PRESETS", "preset_settings"]
 
@@ -104,17 +105,24 @@ def _paper(chosen: Mapping[str, Any]) -> Flat:
     return found
 
 
-def _shared_head(_: Mapping[str, Any]) -> Flat:
+def _shared_head(chosen: Mapping[str, Any]) -> Flat:
+    method = str(chosen.get("method", Settings.method))
+    if method in METHODS and not METHODS[method].gaussian:
+        raise ConfigError(
+            f"preset = 'shared-head' is for methods with Gaussian processes, and method = {cut(repr(method), 60)} has "
+            "none: leave out one of the two."
+        )
     return {"gp.prior-mean": "head", "objective": "softmax", "gp.output-scale": 4.0}
 
 
 def _auto(chosen: Mapping[str, Any]) -> Flat:
-    shared, defaults = _shared_head(chosen), Settings().to_run_config()
+    shared, defaults = _shared_head({}), Settings().to_run_config()
     given: dict[str, Any] = {**defaults, **chosen}
     full = given["variant"] in VARIANTS and not VARIANTS[given["variant"]].needs_inducing
     alone = all(chosen.get(key, value) == value for key, value in shared.items())
     plain = all(given[key] == defaults[key] for key in ("method", "task", "class-weights", "dp-noise"))
-    counts = given["rounds"], given["clients-per-round"], given["clients"]
+    drawn = given["clients-per-round"]
+    counts = given["rounds"], drawn, chosen.get("clients", drawn)
     enough = all(isinstance(count, int) for count in counts) and counts[0] * min(counts[1:]) >= VISITS_OF_A_HEAD
     return shared if full and alone and plain and enough else {key: defaults[key] for key in shared}
 

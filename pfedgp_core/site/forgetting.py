@@ -155,7 +155,12 @@ def _shared_network(site: SavedSite, n: int, unseen: bool) -> tuple[str, str]:
             f"The shared network {model} carries nothing of {_these(n)}: by your word no data of this site "
             "trained or selected it."
         )
-    return "unknown", (
+    if not site.model.participants:
+        return "unknown", (
+            f"The shared network {model} does not say who trained it, so nobody knows whether it carries anything of "
+            f"{_these(n)}."
+        )
+    return "not-by-this-name", (
         f"No client of the name {site.name!r} trained the shared network {model}: it carries nothing of "
         f"{_these(n)}, unless the site took part under another name."
     )

@@ -32,7 +32,11 @@ def log_federation(spec: DataSpec, hellos: Sequence[Hello], listed: bool) -> Non
     names = spec.class_names
     found = {normal_class(name) for hello in hellos for name in hello.class_names}
     if names and not listed and (others := sorted(found - set(names))):
-        logger.warning("spellings that are counted as a class of another case: %s", few(others))
+        logger.warning(
+            "spellings that are counted as a class of another case: %s; most sites decide which one is used, and other "
+            "sites may decide otherwise: set class-names to fix it",
+            few(others),
+        )
     logger.info("the federation's classes: %s", f"{len(names)}, {few(names, SHOWN)}" if names else "none, a regression")
     if spec.columns:
         logger.info("the federation's columns: %s", columns_text(spec.columns))

@@ -76,6 +76,12 @@ def test_a_shared_head_is_a_preset_that_goes_with_the_defaults() -> None:
     assert (settings.gp.prior_mean, settings.objective, settings.gp.output_scale) == ("head", "softmax", 4.0)
 
 
+def test_a_shared_head_under_a_method_without_gaussian_processes_is_refused() -> None:
+    with pytest.raises(ConfigError, match="method = 'fedavg' has none: leave out one of the two"):
+        preset_settings("shared-head", {"method": "fedavg"})
+    assert preset_settings("shared-head", {"method": "whitened"})
+
+
 @pytest.mark.parametrize(
     ("given", "prior_mean"),
     [

@@ -124,12 +124,22 @@ def test_an_equal_sample_of_another_id_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("took_part", "unseen", "state"), [(True, True, "trained"), (False, True, "nothing"), (False, False, "unknown")]
+    ("participants", "unseen", "state", "words"),
+    [
+        (("ward",), True, "trained", "was trained with data of the site 'ward'"),
+        ((), True, "nothing", "by your word"),
+        (("other",), False, "not-by-this-name", "No client of the name 'ward' trained"),
+        ((), False, "unknown", "does not say who trained it"),
+    ],
 )
-def test_the_receipt_says_what_the_shared_network_carries(took_part: bool, unseen: bool, state: str) -> None:
-    site = named_site(range(60), took_part=took_part)
+def test_the_receipt_says_what_the_shared_network_carries(
+    participants: tuple[str, ...], unseen: bool, state: str, words: str
+) -> None:
+    site = named_site(range(60))
+    site = replace(site, model=replace(site.model, participants=participants))
     found = receipt(forget(site, chosen_rows(site, ["a4"], [])), ["a4"], [], unseen)
     assert found["shared_network"] == state
+    assert words in found["shared_network_text"]
 
 
 def test_the_history_names_nobody_that_was_forgotten(tmp_path: Path) -> None:

@@ -96,6 +96,13 @@ def test_the_site_adds_its_own_noise_and_books_it(tmp_path: Path) -> None:
     assert one == spent(OWN.replace(dp_noise=2.0), 1)
 
 
+def test_a_run_that_does_not_go_with_the_site_s_noise_is_refused_before_anything_is_loaded(tmp_path: Path) -> None:
+    site = GatedSite(tmp_path, ANY + "dp-noise = 2.0\n")
+    with_head = Settings.from_run_config(OWN.to_run_config() | {"gp.prior-mean": "head", "objective": "softmax"})
+    assert [refused(site.ask(kind, with_head)) for kind in ("query.hello", "train", "evaluate")] == [True] * 3
+    assert "gp.prior-mean = 'head' does not go with dp-noise" in site.said[-1]
+
+
 def test_the_epsilon_of_all_runs_together_has_an_end(tmp_path: Path) -> None:
     two = spent(OWN.replace(dp_noise=2.0), 2)
     site = GatedSite(tmp_path, ANY + f"dp-noise = 2.0\nmax-epsilon = {two + 1e-6}\n")
