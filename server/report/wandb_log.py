@@ -4,6 +4,7 @@ import hashlib
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["WandbLog", "require_wandb"]
 
 OFFLINE = "offline"
+TRIES = 3  # its program writes down where it listens, and wandb fails where it reads the file before the first word
+SERVICE_WAIT = 120.0  # seconds in which that program has to start on a busy machine; 30 by default
 
 
 def require_wandb() -> None:
@@ -51,20 +54,30 @@ class WandbLog(Reporter):
         require_wandb()
         import wandb
 
-        mode: Any = os.environ.get("WANDB_MODE", OFFLINE)
-        self._run = wandb.init(
-            project=self.project,
-            name=path.name,
-            id=hashlib.sha256(str(path).encode()).hexdigest()[:16],
-            dir=str(path),
-            config={key: value for key, value in settings.to_run_config().items() if value != ""},
-            resume="allow",
-            mode=mode,
+        about: dict[str, Any] = {
+            "project": self.project,
+            "name": path.name,
+            "id": hashlib.sha256(str(path).encode()).hexdigest()[:16],
+            "dir": str(path),
+            "config": {key: value for key, value in settings.to_run_config().items() if value != ""},
+            "resume": "allow",
+            "mode": os.environ.get("WANDB_MODE", OFFLINE),
             # Neither the console, where sites are named, nor code or the machine's state.
-            settings=wandb.Settings(
-                console="off", disable_git=True, save_code=False, silent=True, x_disable_stats=True, x_disable_meta=True
+            "settings": wandb.Settings(
+                console="off",
+                disable_git=True,
+                save_code=False,
+                silent=True,
+                x_disable_stats=True,
+                x_disable_meta=True,
+                x_service_wait=SERVICE_WAIT,
             ),
-        )
+        }
+        for _ in range(TRIES - 1):
+            with suppress(IndexError):
+                self._run = wandb.init(**about)
+                return
+        self._run = wandb.init(**about)
 
     def round(self, record: Mapping[str, Any]) -> None:
         """Add a point to every curve."""

@@ -17,6 +17,7 @@ from server.report.reporters import Reporter
 from server.report.scalars import final_scalars
 from server.report.wandb_log import WandbLog
 from server.run.origin import Origin
+from tests.waiting import wait_for
 
 BLOCK = 32768  # bytes
 SETTINGS = Settings(rounds=3, learning_rate=0.0625)
@@ -50,13 +51,15 @@ def curve(file: Path, run: Any, key: str) -> list[tuple[int, float]]:
 
 
 def records(content: bytes) -> Iterator[bytes]:
-    """Records of a log as LevelDB writes it, behind seven bytes: pieces with check sum, length and kind, in blocks."""
+    """Whole records of a log as LevelDB writes it, behind seven bytes: pieces with sum, length and kind, in blocks."""
     place, held = 7, b""
     while place < len(content):
         if (room := BLOCK - place % BLOCK) < 7:
             place += room
             continue
-        length, kind = struct.unpack("<HB", content[place + 4 : place + 7])
+        length, kind = struct.unpack("<HB", content[place + 4 : place + 7].ljust(3, b"\0"))
+        if place + 7 + length > len(content):
+            return  # not written yet
         held += content[place + 7 : place + 7 + length]
         place += 7 + length
         if kind in (1, 4):  # whole, or the last piece
@@ -64,20 +67,28 @@ def records(content: bytes) -> Iterator[bytes]:
             held = b""
 
 
-def in_wandb(folder: Path) -> tuple[dict[str, str], list[dict[str, str]]]:
-    """The final summary, and the history, in the file that ``wandb sync`` would send."""
+def entries(folder: Path) -> list[Any]:
+    """What the file holds that ``wandb sync`` would send."""
     from wandb.proto.wandb_internal_pb2 import Record
 
-    summary: dict[str, str] = {}
-    history = []
+    found = []
     for file in sorted(folder.glob("wandb/offline-run-*/run-*.wandb")):
         for data in records(file.read_bytes()):
-            entry = Record()
-            entry.ParseFromString(data)
-            if entry.HasField("history"):
-                history.append({"/".join(i.nested_key) or i.key: i.value_json for i in entry.history.item})
-            for item in entry.summary.update:
-                summary["/".join(item.nested_key) or item.key] = item.value_json
+            found.append(Record())
+            found[-1].ParseFromString(data)
+    return found
+
+
+def in_wandb(folder: Path) -> tuple[dict[str, str], list[dict[str, str]]]:
+    """The final summary, and the history; wandb's own program writes the file a moment after the run has ended."""
+    wait_for(lambda: any(entry.HasField("exit") for entry in entries(folder)), 60, "the file is whole")
+    summary: dict[str, str] = {}
+    history = []
+    for entry in entries(folder):
+        if entry.HasField("history"):
+            history.append({"/".join(i.nested_key) or i.key: i.value_json for i in entry.history.item})
+        for item in entry.summary.update:
+            summary["/".join(item.nested_key) or item.key] = item.value_json
     return summary, history
 
 
@@ -128,6 +139,28 @@ def test_weights_and_biases_has_rounds_and_results_in_files(tmp_path: Path, monk
     assert float(summary["test/accuracy"]) == 0.8
     assert float(summary["clients/accuracy/smallest"]) == 0.5
     assert "ward-secret" not in repr((summary, history))
+
+
+def test_a_place_of_its_program_that_is_read_too_early_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wandb = pytest.importorskip("wandb")
+    real, tries = wandb.init, []
+
+    def early(**about: Any) -> Any:
+        tries.append(about["id"])
+        if len(tries) < 3:
+            raise IndexError("list index out of range")  # of the last line of an empty file
+        return real(**about)
+
+    monkeypatch.delenv("WANDB_MODE", raising=False)
+    monkeypatch.setattr(wandb, "init", early)
+    log, path = WandbLog("wards"), tmp_path / "first"
+    begun(log, path)
+    log.round(record(1, 0.5))
+    log.finish(ROWS, SUMMARY, path)
+    assert len(tries) == 3
+    assert [h["train/loss"] for h in in_wandb(path)[1]] == ["0.5"]
 
 
 def test_a_tool_that_never_began_costs_nothing() -> None:
