@@ -15,6 +15,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.data.column_names import is_hashed
 from pfedgp_core.data.spec import DataSpec
 from pfedgp_core.data.tables.agreement import agreed_rules, of_another_kind
+from pfedgp_core.data.tables.room import crowding_sites
 from pfedgp_core.data.tables.summary import EMPTY
 from pfedgp_core.data.usual_moments import usual_moments
 from pfedgp_core.errors import DataError
@@ -94,8 +95,13 @@ class Agreement:
         return ""
 
     def outsiders(self, hellos: Sequence[Hello]) -> dict[str, str]:
-        """Sites that have another kind of values in a column than most; none after the agreement."""
-        return of_another_kind([hello.table for hello in hellos if hello.summary]) if self.open else {}
+        """Sites that have another kind of values in a column than most, or far more texts; none after the agreement."""
+        if not self.open:
+            return {}
+        tables = [hello.table for hello in hellos if hello.summary]
+        refused = of_another_kind(tables)
+        rest = [table for table in tables if table.site not in refused]
+        return refused | crowding_sites(rest, self._settings.column_rules)
 
     def close(self, hellos: Sequence[Hello]) -> None:
         """Fix the rules, from all sites that are there.

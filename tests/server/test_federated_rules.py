@@ -187,6 +187,10 @@ LIES: dict[str, tuple[dict[str, Any], str]] = {
         {"summary": in_summary(lambda c: c.__setitem__(2, ["number", 40, 0, {}]))},
         "numbers in the column 'stage'",
     ),
+    "a text that grows where it is compared": (
+        {"summary": in_summary(lambda c: c[2].__setitem__(3, {"\u0958" * 200: 10}))},
+        "a column with a text that is not written as texts are compared",
+    ),
     "nothing": ({"summary": ""}, "sends no summary of its columns"),
     "no rows, and what is in them": (
         {"summary": in_summary(lambda c: c.__setitem__(3, ["boolean", 0, 40, {"yes": 0}]))},

@@ -6,6 +6,8 @@
   What no site told, and a gap, is none of them.
 * True and false: a gap, and every other text, is what most rows have.
 * A column in which a site tells of gaps has one more input that says where they are.
+* An input whose name is another's already, or too long for one, is left out, and so are columns for which there is no
+  room (`pfedgp_core.data.tables.room`): what one site tells does not end the agreement.
 
 Rules in the settings come first: their columns are in no summary.
 """
@@ -18,12 +20,15 @@ from typing import Any
 import numpy as np
 
 from pfedgp_core.bounded_counts import bounded_counts
-from pfedgp_core.column_rules import UNKNOWN, rules_table, rules_text
+from pfedgp_core.column_rules import UNKNOWN, ColumnRule, ColumnRules, column_rules, rules_table, rules_text
+from pfedgp_core.data.column_names import COLUMN_NAME_LIMIT
 from pfedgp_core.data.spec import union_of_classes
 from pfedgp_core.data.tables.cells import is_boolean
+from pfedgp_core.data.tables.room import crowding_columns
 from pfedgp_core.data.tables.summary import NUMBERS, TEXTS, ColumnSummary, TableSummary
 from pfedgp_core.data.usual_moments import cut_moments
 from pfedgp_core.errors import ConfigError, RunFailedError
+from pfedgp_core.names import name_fault
 from pfedgp_core.words import cut, few
 
 __all__ = ["agreed_rules", "of_another_kind"]
@@ -74,7 +79,7 @@ def agreed_rules(tables: Sequence[TableSummary], given: str = "") -> str:
         The sites do not agree what a column is, or there are too many rules.
     """
     tables = sorted(tables, key=lambda table: table.site)
-    made = {}
+    made, left_out = {}, crowding_columns(tables, given)
     for name, columns in _by_column(tables).items():
         families = {site: _family(column) for site, column in columns.items() if _family(column)}
         if len(set(families.values())) > 1:
@@ -82,13 +87,36 @@ def agreed_rules(tables: Sequence[TableSummary], given: str = "") -> str:
             raise RunFailedError(
                 f"The sites do not agree on the column {cut(name, 60)!r} ({told}): give a rule for it in data.columns."
             )
-        made[name] = rule = _rule([columns[site] for site in families])
+        made[name] = rule = _rule([columns[site] for site in families if name not in left_out])
         if rule["kind"] != "ignore" and any(column.missing for column in columns.values()):
             rule["indicator"] = True
     try:
-        return rules_text(made | rules_table(given))
+        return rules_text(_told_apart(made, column_rules(given)) | rules_table(given))
     except ConfigError as error:
         raise RunFailedError(f"The sites' columns make no rules: {error}") from error
+
+
+def _told_apart(made: dict[str, dict[str, Any]], given: ColumnRules) -> dict[str, dict[str, Any]]:
+    """The rules without inputs that have another's name, or one that no greeting can have; changes `made`."""
+    taken = {name for rule in given.rules for name in rule.inputs}
+    taken |= {name for name, rule in made.items() if rule["kind"] not in ("category", "ignore")}
+
+    def is_free(name: str) -> bool:
+        free = name not in taken and not name_fault(name, COLUMN_NAME_LIMIT)
+        taken.add(name)
+        return free
+
+    for name, rule in made.items():
+        if rule["kind"] == "category":
+            unknown, *values = rule["values"]
+            values = [value for value in values if is_free(*ColumnRule(name, "category", (unknown, value)).inputs)]
+            rule["values"] = [unknown, *values]
+            if not values:
+                made[name] = {"kind": "ignore"}
+                continue
+        if rule.get("indicator") and not is_free(ColumnRule(name, "number", indicator=True).inputs[-1]):
+            del rule["indicator"]
+    return made
 
 
 def _by_column(tables: Sequence[TableSummary]) -> dict[str, dict[str, ColumnSummary]]:

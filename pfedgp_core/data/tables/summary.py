@@ -167,6 +167,8 @@ def _column(rows: int, mean: float, std: float, kind: Any, n: Any, missing: Any,
         raise DataError("a column whose texts do not go with its kind")
     if fault := next((fault for value in made.values if (fault := name_fault(value, NAME))), ""):
         raise DataError(f"a column with a text that {fault}")
+    if any(value != normal_name(value) for value in made.values):
+        raise DataError("a column with a text that is not written as texts are compared")
     return made
 
 

@@ -136,6 +136,29 @@ def test_unknown_texts_and_gaps_are_no_value() -> None:
     assert [(fault.column, fault.values) for fault in found.unknown] == [("stage", ("V",)), ("smoker", ("never",))]
 
 
+def test_inputs_of_one_name_and_too_long_ones_are_left_out() -> None:
+    column = {
+        "stage": ["I", "II"] * 30,
+        "stage=I": [1.0] * 60,
+        "crp": [None] * 30 + [1.0] * 30,
+        "crp missing": [2.0] * 60,
+    }
+    pairs = {"a": ["b=c", "d"] * 30, "a=b": ["c", "d"] * 30}
+    texts = {"t" * 150: ["short", "l" * 100] * 30, "u" * 196: ["none", "fits"] * 30}
+    made = column_rules(agreed_rules([told("a", **column, **pairs, **texts)]))
+    assert [made.of(name).kind for name in ("stage=I", "crp", "u" * 196)] == ["number", "number", "ignore"]
+    assert made.of("stage").values == (UNKNOWN, "II")
+    assert not made.of("crp").indicator
+    assert (made.of("a").values, made.of("a=b").values) == ((UNKNOWN, "b=c", "d"), (UNKNOWN, "d"))
+    assert made.of("t" * 150).values == (UNKNOWN, "short")
+
+
+def test_an_input_of_the_settings_keeps_its_name() -> None:
+    given = '{"x": {"kind": "category", "values": ["-", "y=z"]}}'
+    made = rules(told("a", **{"x=y": ["z", "w"] * 30}), given=given)
+    assert made["x=y"]["values"] == [UNKNOWN, "w"]
+
+
 CELLS = {
     "number": lambda draw, _: float(draw.normal()),
     "limit": lambda draw, _: "<0.5" if draw.random() < 0.3 else float(draw.random()),
