@@ -15,15 +15,14 @@ It ends with 1 where violations exceed delta by more than chance explains, and w
 
 import argparse
 import math
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import binom
 
 from experiments.hard_populations import POPULATIONS, Population
+from experiments.too_often import ended, too_often
 from pfedgp_core.certificate.binomial_bound import clopper_pearson
 from pfedgp_core.certificate.mixture_martingale import mixture_bound
 from pfedgp_core.certificate.pac_bayes import kl_inverse
@@ -33,7 +32,6 @@ DELTAS = (0.05, 0.01)
 SIZES = (8, 20, 60)
 UNLABELLED = 40
 BLOCK = 500  # draws at a time
-ALLOWED = 1e-6  # how improbable an excess of violations must be to count; there are hundreds of comparisons
 CERTIFICATES = ("on the way", "deployed", "held-out")
 
 
@@ -153,7 +151,7 @@ class Outcome:
         return [
             f"{name} at delta {delta:g}: {count} of {self.draws}"
             for (name, delta), count in self.violations.items()
-            if binom.sf(count - 1, self.draws, delta) < ALLOWED
+            if too_often(count, self.draws, delta)
         ]
 
 
@@ -238,9 +236,7 @@ def main() -> int:
                 cells += [f"{outcome.risk:.3f}", f"{outcome.bounds['deployed', 0.05]:.3f}"]
                 print("| " + " | ".join(cells) + " |", flush=True)
                 excess += [f"{population.name}, {learner}, n = {n}: {text}" for text in outcome.excess()]
-    for text in excess:
-        print(f"Too many violations: {text}", file=sys.stderr)
-    return 1 if excess else 0
+    return ended(excess)
 
 
 if __name__ == "__main__":

@@ -12,16 +12,15 @@ It ends with 1 where violations exceed delta by more than chance explains, and w
 """
 
 import argparse
-import sys
 from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from scipy.special import rel_entr
-from scipy.stats import binom
 
-from experiments.certificate_violations import ALLOWED, DELTAS, UNLABELLED
+from experiments.certificate_violations import DELTAS, UNLABELLED
 from experiments.hard_populations import POPULATIONS, Population
+from experiments.too_often import ended, too_often
 from pfedgp_core.certificate.data_prior import (
     PRIOR_SHARE,
     ROUNDING,
@@ -82,9 +81,7 @@ class Outcome:
         draws = len(self.true)
         found = {delta: self.violations(delta) for delta in DELTAS}
         return [
-            f"delta {delta:g}: {count} of {draws}"
-            for delta, count in found.items()
-            if binom.sf(count - 1, draws, delta) < ALLOWED
+            f"delta {delta:g}: {count} of {draws}" for delta, count in found.items() if too_often(count, draws, delta)
         ]
 
 
@@ -136,9 +133,7 @@ def main() -> int:
             cells += [f"{np.mean([made.kl for made in outcome.made]):.1f}", f"{outcome.exponents().max():.1f}"]
             print("| " + " | ".join(cells) + " |", flush=True)
             excess += [f"{population.name}, n = {n}: {text}" for text in outcome.excess()]
-    for text in excess:
-        print(f"Too many violations: {text}", file=sys.stderr)
-    return 1 if excess else 0
+    return ended(excess)
 
 
 if __name__ == "__main__":

@@ -12,18 +12,16 @@ It ends with 1 where violations exceed delta by more than chance explains.
 """
 
 import argparse
-import sys
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binom
 
+from experiments.too_often import ended, too_often
 from pfedgp_core.certificate.selective import Candidate, choose_threshold, from_bins, from_confidences
 from pfedgp_core.errors import DataError
 from pfedgp_core.metrics.classification import MetricSums, metric_sums
 
 REFERENCE = 50
-ALLOWED = 1e-6  # how improbable an excess of violations must be to count
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +92,6 @@ def simulate(
     return risks
 
 
-def too_many(violations: int, draws: int, delta: float) -> bool:
-    """Whether so many violations are more than delta and chance explain."""
-    return bool(binom.sf(violations - 1, draws, delta) < ALLOWED)
-
-
 def main() -> int:
     """Run all settings, one thread."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -109,7 +102,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     print("| where | population | n | violated | no threshold |\n|---|---|---|---|---|")
-    excess = False
+    excess = []
     for where in ("site", "federation"):
         for population in populations(args.risk):
             for n in args.n:
@@ -117,10 +110,9 @@ def main() -> int:
                 violations = sum(risk > args.risk for risk in risks)
                 shares = [f"{violations / args.draws:.4f}", f"{1 - len(risks) / args.draws:.3f}"]
                 print("| " + " | ".join([where, population.name, str(n), *shares]) + " |", flush=True)
-                if too_many(violations, args.draws, args.delta):
-                    excess = True
-                    print(f"Too many violations: {where}, {population.name}, n = {n}", file=sys.stderr)
-    return int(excess)
+                if too_often(violations, args.draws, args.delta):
+                    excess.append(f"{where}, {population.name}, n = {n}")
+    return ended(excess)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Metric sums at several temperatures as flat lists of numbers, fit for a message."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ def from_lists(prefix: str, fields: Mapping[str, Any], number: int) -> tuple[Met
         A list is missing or of another length, or the sums are none.
     """
     try:
-        return MetricSums.listed({name: fields[f"{prefix}.{name}"] for name in MetricSums.zero().to_dict()}, number)
+        names = (each.name for each in dataclasses.fields(MetricSums))
+        return MetricSums.listed({name: fields[f"{prefix}.{name}"] for name in names}, number)
     except MALFORMED as error:
         raise DataError(f"These are not calibration sums ({type(error).__name__}).") from None

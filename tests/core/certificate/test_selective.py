@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from experiments.risk_violations import Population, populations, simulate, sums, too_many
+from experiments.risk_violations import Population, populations, simulate, sums
+from experiments.too_often import ended, too_often
 from pfedgp_core.certificate.binomial_bound import clopper_pearson
 from pfedgp_core.certificate.selective import Candidate, choose_threshold, from_bins, from_confidences, needed_samples
 from pfedgp_core.errors import ConfigError, DataError
@@ -65,7 +66,7 @@ def test_candidates_of_a_federation_are_its_bins() -> None:
 def test_the_risk_is_seldom_larger(where: str, population: Population) -> None:
     draws = 200
     risks = simulate(where, population, 300, RISK, DELTA, draws, seed=5)
-    assert not too_many(sum(risk > RISK for risk in risks), draws, DELTA)
+    assert not too_often(sum(risk > RISK for risk in risks), draws, DELTA)
 
 
 def test_a_threshold_is_found_where_errors_are_rare() -> None:
@@ -78,4 +79,11 @@ def test_a_choice_of_the_best_looking_threshold_is_seen(monkeypatch: pytest.Monk
     monkeypatch.setattr("pfedgp_core.certificate.selective.clopper_pearson", lambda e, n, delta: e / n)
     population = populations(RISK)[2]
     risks = simulate("site", population, 300, RISK, DELTA, 200, seed=5)
-    assert too_many(sum(risk > RISK for risk in risks), 200, DELTA)
+    assert too_often(sum(risk > RISK for risk in risks), 200, DELTA)
+
+
+def test_a_script_that_counts_violations_ends_with_one_where_there_are_too_many(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert (ended([]), ended(["a, n = 20"])) == (0, 1)
+    assert capsys.readouterr().err == "Too many violations: a, n = 20\n"
