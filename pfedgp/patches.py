@@ -14,6 +14,7 @@ def patches_of(side: str) -> tuple[Patch, ...]:
         from pfedgp.operator.inside_superlink.fleet_guard import FleetGuard
         from pfedgp.operator.inside_superlink.held_looks import HeldLooks
         from pfedgp.operator.inside_superlink.kept_replies import KeptReplies
+        from pfedgp.operator.inside_superlink.known_keys import KnownKeys
         from pfedgp.operator.inside_superlink.long_log import LongLog
         from pfedgp.operator.inside_superlink.rare_cleanup import RareCleanup
         from pfedgp.operator.inside_superlink.redelivery import Redelivery
@@ -23,7 +24,7 @@ def patches_of(side: str) -> tuple[Patch, ...]:
         from server.flower.patches import SERVER_PATCHES
 
         safe = (FleetGuard(), Redelivery(), KeptReplies())
-        fast = (SuperLinkBodies(), RareCleanup(), LongLog(), HeldLooks(), ShortWays())
+        fast = (SuperLinkBodies(), RareCleanup(), LongLog(), KnownKeys(), HeldLooks(), ShortWays())
         return (*SERVER_PATCHES, *safe, WholeDatabase(), KeptClaims(), *fast)
     if side == "site":
         from pfedgp.site.patches import SITE_PATCHES

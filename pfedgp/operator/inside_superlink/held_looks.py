@@ -2,7 +2,8 @@
 
 Sites and server apps ask for messages again and again, and nine looks of ten find none. Each costs the server the check
 of a key or token and a query, and a message waits for the next look. A look that finds nothing waits here instead, and
-looks once more when a message has arrived whole. What this process has not seen arriving is found by a later look.
+looks once more when a message has arrived whole. A site for which nothing has been stored since its last look hears so
+without a query. What this process has not seen arriving is found by a later look.
 """
 
 import functools
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from pfedgp.operator.inside_superlink.news import News
+from pfedgp.operator.inside_superlink.quiet_sites import QuietSites
 from pfedgp_core.patch import Patch, lacks
 
 __all__ = ["HOLD", "HeldLooks"]
@@ -56,9 +58,8 @@ class HeldLooks(Patch):
         states, news = importlib.import_module(_STATES), News()
         for kind in _KINDS:
             _hear(getattr(states, kind), news)
-        sites.pull_messages = _held(
-            sites.pull_messages, news, SITES, lambda request, *_: _of_site(request.node.node_id)
-        )
+        looked = _quiet(sites.pull_messages, news)
+        sites.pull_messages = _held(looked, news, SITES, lambda request, *_: _of_site(request.node.node_id))
         apps.pull_messages = _held(apps.pull_messages, news, APPS, lambda _, __, task: _of_run(task.run_id))
 
 
@@ -68,6 +69,24 @@ def _of_site(node_id: int) -> str:
 
 def _of_run(run_id: int) -> str:
     return f"run {run_id}"
+
+
+def _quiet(look: Callable[..., Any], news: News) -> Callable[..., Any]:
+    """The answer to a site's look, without a query where nothing has been stored for it since the last one."""
+    quiet = QuietSites()
+
+    @functools.wraps(look)
+    def quick(request: Any, state: Any, store: Any) -> Any:
+        who = _of_site(request.node.node_id)
+        stirred = news.stirred(who)
+        answer = quiet.answer(who, stirred)
+        if answer is None:
+            answer = look(request, state, store)
+            if not answer.messages_list:
+                quiet.keep(who, stirred, answer)
+        return answer
+
+    return quick
 
 
 def _held(look: Callable[..., Any], news: News, most: int, whose: Callable[..., str]) -> Callable[..., Any]:

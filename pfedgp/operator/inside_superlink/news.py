@@ -15,6 +15,7 @@ class News:
     def __init__(self) -> None:
         self._told = threading.Condition()
         self._arrived: dict[str, int] = {}
+        self._stirred: dict[str, int] = {}
         self._lacking: OrderedDict[int, tuple[str, set[str]]] = OrderedDict()  # by an own number
 
     def count(self, whose: str) -> int:
@@ -22,9 +23,15 @@ class News:
         with self._told:
             return self._arrived.get(whose, 0)
 
+    def stirred(self, whose: str) -> int:
+        """How many messages have been stored for someone, whole or not."""
+        with self._told:
+            return self._stirred.get(whose, 0)
+
     def announce(self, whose: str, lacking: Collection[str]) -> None:
         """A message for someone is stored, but for the objects with these ids."""
         with self._told:
+            self._stirred[whose] = self._stirred.get(whose, 0) + 1
             if not lacking:
                 self._tell(whose)
                 return

@@ -17,6 +17,7 @@ def main(arguments: Sequence[str]) -> None:
     from pfedgp.operator.inside_superlink.fleet_guard import FleetGuard
     from pfedgp.operator.inside_superlink.held_looks import HeldLooks
     from pfedgp.operator.inside_superlink.kept_replies import KeptReplies
+    from pfedgp.operator.inside_superlink.known_keys import KnownKeys
     from pfedgp.operator.inside_superlink.long_log import LongLog
     from pfedgp.operator.inside_superlink.rare_cleanup import RareCleanup
     from pfedgp.operator.inside_superlink.redelivery import Redelivery
@@ -28,7 +29,7 @@ def main(arguments: Sequence[str]) -> None:
         refuse_lost(patches)
     except ConfigError as error:
         sys.exit(str(error))
-    optional = (SuperLinkBodies(), RareCleanup(), LongLog(), HeldLooks(), ShortWays())
+    optional = (SuperLinkBodies(), RareCleanup(), LongLog(), KnownKeys(), HeldLooks(), ShortWays())
     for patch in (*patches, *(patch for patch in optional if not lost_patches([patch]))):
         patch.apply()
     sys.argv = list(arguments[1:])

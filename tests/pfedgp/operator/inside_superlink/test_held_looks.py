@@ -180,3 +180,62 @@ def test_only_so_many_looks_are_held(database: str, monkeypatch: pytest.MonkeyPa
 
 def test_what_the_patch_needs_is_there() -> None:
     assert HeldLooks().missing() == ""
+
+
+def counted(link: SuperLink, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The nodes for which the state is asked, of looks that are not held."""
+    monkeypatch.setattr(held_looks, "HOLD", 0.0)
+    asked: list[int] = []
+    get = link.state.get_message_ins
+
+    def noted(*, node_id: int, **named: Any) -> Any:
+        asked.append(node_id)
+        return get(node_id=node_id, **named)
+
+    monkeypatch.setattr(link.state, "get_message_ins", noted)
+    return asked
+
+
+def test_a_look_asks_the_state_only_after_something_was_stored_for_the_site(
+    link: SuperLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, node, other = link.start_run(), link.register(b"a"), link.register(b"b")
+    asked = counted(link, monkeypatch)
+    assert [link.pull(node) for _ in range(3)] == [[], [], []]
+    assert asked == [node]
+    link.send(run, other)
+    assert link.pull(node) == []
+    assert asked == [node]
+    message = link.send(run, node)
+    assert link.pull(node) == [message]
+    assert asked == [node, node]
+
+
+def test_a_look_that_read_before_a_message_was_stored_hides_nothing(
+    link: SuperLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, node = link.start_run(), link.register(b"a")
+    counted(link, monkeypatch)
+    get, sent = link.state.get_message_ins, list[str]()
+
+    def overtaken(**named: Any) -> Any:
+        found = get(**named)
+        if not sent:
+            sent.append(link.send(run, node))
+        return found
+
+    monkeypatch.setattr(link.state, "get_message_ins", overtaken)
+    assert link.pull(node) == sent
+
+
+def test_what_came_unheard_is_found_after_a_while(link: SuperLink, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pfedgp.operator.inside_superlink import quiet_sites
+
+    run, node = link.start_run(), link.register(b"a")
+    counted(link, monkeypatch)
+    monkeypatch.setattr(News, "stirred", lambda *_: 0)
+    assert link.pull(node) == []
+    message = link.send(run, node)
+    assert link.pull(node) == []
+    monkeypatch.setattr(quiet_sites, "SURE", 0.0)
+    assert link.pull(node) == [message]
