@@ -20,9 +20,12 @@ from pfedgp_core.errors import DataError
 from pfedgp_core.freed_memory import keep_freed_memory
 from pfedgp_core.learning.privacy import private_update
 from pfedgp_core.learning.timing import cpu_time
+from pfedgp_core.methods.at_scales import scale_evidence
 from pfedgp_core.methods.base import Method
+from pfedgp_core.metrics.classification import MetricSums
+from pfedgp_core.metrics.output_scale import with_scale
 from pfedgp_core.numerics.streams import Stream
-from pfedgp_core.wire.names import CONFIG, OK, SPLITS
+from pfedgp_core.wire.names import CONFIG, OK, SCALES, SPLITS
 from pfedgp_core.wire.notice import read_notice
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 
@@ -93,7 +96,8 @@ def evaluate(message: Message, context: Context) -> Message:
     """Fit the personal classifier under the received weights and measure it on validation or test data."""
     request = read_request(message)
     site = load_site(request.settings, context.node_config, request.spec)
-    return reply_to(message, _evaluate(request, site, request.round, context))
+    answer = _at_scales if request.split == SCALES else _evaluate
+    return reply_to(message, answer(request, site, request.round, context))
 
 
 @app.query("onboard")
@@ -113,7 +117,8 @@ def notice(message: Message, context: Context) -> Message:
 
 def _method(request: Request, site: Site, context: Context) -> tuple[Method, ClientStates | None, np.ndarray | None]:
     """The run's method, the states that this client keeps where the method keeps any, and the one that counts now."""
-    method = site_method(request.settings, site.data, context.node_config)
+    settings = with_scale(request.settings, request.scale) if request.scale else request.settings
+    method = site_method(settings, site.data, context.node_config)
     states = client_states(context, request.run, site.data.name) if method.keeps else None
     return method, states, states.current(request.accepted) if states else None
 
@@ -145,3 +150,14 @@ def _evaluate(request: Request, site: Site, model_round: int, context: Context) 
         result.own,
         result.evidence,
     )
+
+
+def _at_scales(request: Request, site: Site, model_round: int, context: Context) -> EvaluateReply:
+    """Likelihoods of this client's data at every output scale, under what arrived."""
+    data = site.data
+    stream = Stream(request.settings.seed, "scales", model_round, data.name, device=site.device)
+    with explain_memory(site.device), cpu_time() as spent:
+        method, _, kept = _method(request, site, context)
+        vector = received(request, method, data).vector
+        found = scale_evidence(method, vector, kept, data, stream, request.left_out)
+    return EvaluateReply(data.name, request.split, MetricSums(), seconds=spent, scales=found)

@@ -35,6 +35,7 @@ from pfedgp_core.wire.names import (
     ROUND,
     RULES,
     RUN,
+    SCALE,
     SETTINGS,
     SHARED,
     SPEC,
@@ -68,6 +69,7 @@ class Request:
     accepted: int = 0
     best: int = 0
     classes: tuple[int, ...] = ()  # ids of those whose values alone are in the vector; none: all of it is there
+    scale: float = 0.0  # output scale to predict at; 0: that of the settings
     left_out: bool = False  # whether the sums of training data are wanted, each sample predicted from all others
     initial: bool = False  # whether the vector is that before round 1, of which the sums alone are wanted
 
@@ -105,6 +107,7 @@ def read_request(message: Message) -> Request:
         accepted=_count(config, ACCEPTED),
         best=_count(config, BEST),
         classes=_classes(config),
+        scale=_scale(config),
         left_out=config.get(LEFT_OUT) == 1,
         initial=config.get(INITIAL) == 1,
     )
@@ -146,6 +149,16 @@ def _classes(config: ConfigRecord) -> tuple[int, ...]:
             f"The server's classes {str(named)[:40]!r} are none: run the same pfedgp version on both sides."
         )
     return ids
+
+
+def _scale(config: ConfigRecord) -> float:
+    """The output scale that the server names, 0 where it names none; DataError where it can be none."""
+    value = config.get(SCALE, 0.0)
+    if not isinstance(value, float) or not (value == 0 or 1e-6 <= value <= 1e6):
+        raise DataError(
+            f"The server's output scale {str(value)[:40]!r} is none: run the same pfedgp version on both sides."
+        )
+    return value
 
 
 def read_published(message: Message) -> TrainedModel:

@@ -35,6 +35,9 @@ class GPSettings:
         "arith", "node probability; unused in regression", choices=("arith", "chain-geo", "paper-explog")
     )
     solver: str = setting("auto", "linear algebra of a node", choices=("auto", "dense", "iterative"))
+    choose_scale: bool = setting(
+        False, "choose the output scale of predictions after the last round, by the clients' likelihoods at some scales"
+    )
     learn_scales: bool = setting(False, "learn output-scale and length-scale as shared parameters")
     scale_rate: float = setting(
         20.0, "learned scales: step size of their logarithms, in units of learning-rate", low=0.0, high=1e4

@@ -54,6 +54,7 @@ _PAPER: Flat = {
     "gp.output-scale": 8.0,
     "gp.length-scale": 1.0,
     "gp.learn-scales": False,
+    "gp.choose-scale": False,
     "gp.prior-mean": "zero",
     "gp.jitter": 1e-3,
     "gp.train-chains": 20,

@@ -79,13 +79,13 @@ class Exchanges:
         following = None if arrays is None else unpack_vector(arrays)
         return following, self.strategy.training, self.strategy.evaluation
 
-    def evaluate(self, t: int, state: np.ndarray, split: str, initial: bool = False) -> Evaluation:
+    def evaluate(self, t: int, state: np.ndarray, split: str, initial: bool = False, scale: float = 0.0) -> Evaluation:
         """Every client's personal classifier under the server's `state` of round t, on its own data.
 
         Where `state` is the `initial` one, for a comparison with round t, the clients send less (`INITIAL`), and may
-        be some that are drawn from all.
+        be some that are drawn from all. The output scale is that of the settings, or one that was chosen for round t.
         """
-        config = request_config(self.settings, t, split, self.roster.spec, self.run_key)
+        config = request_config(self.settings, t, split, self.roster.spec, self.run_key, scale=scale)
         if initial:
             config[INITIAL] = 1
         messages = self.strategy.configure_evaluate(t, pack_vector(state), config, self.grid)

@@ -13,26 +13,29 @@ from pfedgp_core.config import Settings
 from pfedgp_core.errors import ArtefactError, ConfigError
 from pfedgp_core.learning.vector_store import IN_MEMORY
 from pfedgp_core.memory import MemoryLimit, require_memory
+from pfedgp_core.methods.at_scales import chooses_scale
 from pfedgp_core.methods.base import Method
 from pfedgp_core.methods.make import check_vector, explained_method, make_method
 from pfedgp_core.metrics.task_report import task_report
 from pfedgp_core.model.needs import model_needs
+from pfedgp_core.wire.names import SCALES
 from server.clients.roster import Roster
 from server.clients.waiting import wait_for_clients, wait_for_returning
 from server.engine import DEPLOYMENT, Engine
 from server.exchanged import Evaluation
 from server.exchanges import Exchanges
 from server.failure_policy import FailurePolicy
-from server.final_results import final_results, refuse_untested
+from server.final_results import choices_meta, final_results, model_meta, refuse_untested
 from server.joining import tests_initial, with_gains
+from server.novel_clients import untrained_names
 from server.outcome import round_record, with_evaluation
 from server.personalise import personalise
 from server.recorder import Progress, Recorder
 from server.report.reporters import Reporter
 from server.run.artefacts import RunFolder
 from server.run.checkpoint import Checkpoint, Model
-from server.run_calibration import temperature_meta
 from server.running_average import running_average
+from server.scale_choice import ScaleChoice
 from server.strategy import MethodStrategy
 
 __all__ = ["Federation", "run_federation"]
@@ -217,24 +220,33 @@ class Federation:
             logger.warning("no client has validation data: the best model is the final one")
             self.recorder.save("best", best)
         wait_for_returning(self.roster, self.grid)
-        test = self.exchanges.evaluate(best.round, best.vector, "test")
+        scale = self._scale(best)
+        test = self.exchanges.evaluate(best.round, best.vector, "test", scale=scale.chosen)
         folder, history = self.recorder.folder, self.recorder.history
         refuse_untested(self.roster, test, folder.path)
         self.failures.stop_after_test(test.replies.failed)
         rows, total = final_results(
-            folder, self.settings, self.roster, self.roster.spec, test, history, best, model, self.recorder.elapsed
+            folder, scale, self.roster, self.roster.spec, test, history, best, model, self.recorder.elapsed
         )
         if self.settings.personalise and self.roster.own_data and not self.method.onboards:
             logger.info("the sites keep no classifier: models of method %s are not onboarded", self.settings.method)
         elif self.settings.personalise and self.roster.own_data:
-            meta = self.recorder.meta(best, temperature_meta(total))
+            about = (scale.settings, self.roster, self.roster.spec, self.report, choices_meta(total))
+            meta = model_meta(best, *about)
             personalise(self.grid, self.settings, self.roster, best.vector, meta, folder)
         if tests_initial(self.settings, self.method):  # last: what a site's policy leaves goes to the results first
-            initial = self.exchanges.evaluate(best.round, self.method.initial(), "test", initial=True)
+            initial = self.exchanges.evaluate(best.round, self.method.initial(), "test", True, scale.chosen)
             rows, total = with_gains(rows, total, initial, test)
             folder.write_clients(rows)
             total["seconds"] = self.recorder.elapsed()
         return self.recorder.finish(rows, total)
+
+    def _scale(self, best: Model) -> ScaleChoice:
+        """At which output scale the best model predicts, where that is to be chosen."""
+        if not chooses_scale(self.method):
+            return ScaleChoice(self.settings)
+        told = self.exchanges.evaluate(best.round, best.vector, SCALES)
+        return ScaleChoice.of(self.settings, told, untrained_names(self.roster))
 
     def _recall(self, former: Checkpoint) -> None:
         """Make the run, and its folder, what they were at the checkpoint."""

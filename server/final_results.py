@@ -16,7 +16,7 @@ from pfedgp_core.words import few
 from server.class_results import ClassResults
 from server.clients.roster import Roster
 from server.exchanged import Evaluation
-from server.novel_clients import group_results, novel_names
+from server.novel_clients import group_results, novel_names, untrained_names
 from server.outcome import client_rows, summary
 from server.report.pictures import write_pictures
 from server.result_intervals import summary_intervals
@@ -24,8 +24,9 @@ from server.run.artefacts import RunFolder
 from server.run.checkpoint import Model
 from server.run.origin import OF_SIMULATIONS
 from server.run_calibration import RunCalibration, temperature_meta
+from server.scale_choice import ScaleChoice
 
-__all__ = ["final_results", "model_meta", "refuse_untested"]
+__all__ = ["choices_meta", "final_results", "model_meta", "refuse_untested"]
 
 logger = logging.getLogger("pfedgp.server")
 
@@ -41,13 +42,13 @@ def model_meta(
     roster: Roster,
     spec: DataSpec,
     report: TaskReport,
-    temperature: Mapping[str, Any] | None = None,
+    chosen: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return what a reader needs to use the model, as it is kept with it.
 
-    The keys of ``temperature`` (`temperature_meta`) are there once one was chosen for this model; without them it is
-    1. Settings of simulated data are left out where sites brought their own. Rules on which sites have agreed stand in
-    the settings.
+    The keys of `choices_meta` are there once they were chosen for this model; without a temperature it is 1. The
+    settings are those with which the model predicts, so they have the output scale that was chosen. Settings of
+    simulated data are left out where sites brought their own. Rules on which sites have agreed stand in the settings.
     """
     unknown = OF_SIMULATIONS if roster.own_data else ()
     applied = settings.with_rules(spec.rules).to_run_config()
@@ -61,8 +62,14 @@ def model_meta(
         **({"value_range": spec.value_range} if spec.value_range else {}),
         "clients": [client.name for client in roster.all],
         "settings": {key: value for key, value in applied.items() if key not in unknown},
-        **(temperature or {}),
+        **(chosen or {}),
     }
+
+
+def choices_meta(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """What goes with the model of the choices in a summary; nothing of what was not chosen."""
+    scale = {key: summary[key] for key in ("scale_rule",) if key in summary}
+    return temperature_meta(summary) | scale
 
 
 def refuse_untested(roster: Roster, test: Evaluation, path: Path) -> None:
@@ -75,7 +82,7 @@ def refuse_untested(roster: Roster, test: Evaluation, path: Path) -> None:
 
 def final_results(
     folder: RunFolder,
-    settings: Settings,
+    scale: ScaleChoice,
     roster: Roster,
     spec: DataSpec,
     test: Evaluation,
@@ -84,12 +91,13 @@ def final_results(
     final: Model,
     elapsed: Callable[[], float],
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Write all results but the summary, and give the best model its temperature.
+    """Write all results but the summary, and give the best model its temperature and its output scale.
 
     Parameters
     ----------
     folder : RunFolder
-    settings : Settings
+    scale : ScaleChoice
+        With the settings at which the best model was tested.
     roster : Roster
     spec : DataSpec
     test : Evaluation
@@ -97,7 +105,7 @@ def final_results(
     history : sequence of dict
         The records of all rounds.
     best, final : Model
-        The temperature is one of `final` too where both are the same vector; it was not chosen for any other.
+        Both are those of `final` too where it is the same vector; they were not chosen for any other.
     elapsed : callable
         Returns the seconds that the run has taken.
 
@@ -113,8 +121,8 @@ def final_results(
         folder.write_table("classes.csv", by_class.rows(spec.class_names))
     folder.write_clients(rows)
     write_pictures(folder.path, history, test.pooled)
-    novel = novel_names(settings, roster)
-    calibration = RunCalibration.of(test, novel, {client.name for client in roster.all if not client.trained_in})
+    settings, novel = scale.settings, novel_names(scale.settings, roster)
+    calibration = RunCalibration.of(test, novel, untrained_names(roster))
     if calibration is not None:
         folder.write_calibration(calibration.record(test, spec.class_names))
     _write_partition(folder, settings, roster.reference.partition_hash)
@@ -126,8 +134,11 @@ def final_results(
     if novel:
         total["groups"], sentence = group_results(test, novel)
         total["notes"].append(sentence)
+    total |= scale.results()
+    total["cpu_seconds"] += scale.cpu
+    total["notes"] += scale.note()
     if calibration is not None:
-        about = (settings, roster, spec, test.report, temperature_meta(calibration.results()))
+        about = (settings, roster, spec, test.report, choices_meta(total | calibration.results()))
         folder.save_model("best", best.vector, model_meta(best, *about))
         if np.array_equal(final.vector, best.vector):
             folder.save_model("final", final.vector, model_meta(final, *about))

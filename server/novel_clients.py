@@ -11,7 +11,7 @@ from server.clients.roster import Client, Roster
 from server.exchanged import Evaluation
 from server.flower.reply_checks import Checked
 
-__all__ = ["group_results", "novel_names", "without_novel"]
+__all__ = ["group_results", "novel_names", "untrained_names", "without_novel"]
 
 
 def novel_names(settings: Settings, roster: Roster) -> frozenset[str]:
@@ -25,6 +25,11 @@ def novel_names(settings: Settings, roster: Roster) -> frozenset[str]:
     if not settings.novel_clients or roster.own_data:
         return frozenset()
     return frozenset(simulated_partition(settings).client_names[settings.trainers : settings.participants])
+
+
+def untrained_names(roster: Roster) -> frozenset[str]:
+    """Names of clients of the run whose data have not trained the model: novel, unseen, or never drawn."""
+    return frozenset(client.name for client in roster.all if not client.trained_in)
 
 
 def without_novel(clients: list[Client], settings: Settings, roster: Roster) -> list[Client]:

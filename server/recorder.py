@@ -174,9 +174,9 @@ class Recorder:
         """Replace ``best/`` or ``final/``."""
         self.folder.save_model(which, model.vector, self.meta(model))
 
-    def meta(self, model: Model, temperature: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def meta(self, model: Model) -> dict[str, Any]:
         """What is kept with a model; see `model_meta`."""
-        return model_meta(model, self.settings, self.roster, self.roster.spec, self._report, temperature)
+        return model_meta(model, self.settings, self.roster, self.roster.spec, self._report)
 
     def finish(self, rows: Sequence[Mapping[str, Any]], summary: Mapping[str, Any]) -> dict[str, Any]:
         """Write the summary, the last of all files but the reporters' own, and tell them; returns the summary."""

@@ -150,7 +150,7 @@ class MethodStrategy(Strategy):
         Of validation, and of the test before round 1, ``evaluate-clients`` of them.
         """
         split = str(config[SPLIT])
-        clients, able = self._measuring(split, server_round, drawn=split == "validation" or INITIAL in config)
+        clients, able = self._measuring(split, server_round, drawn=split != "test" or INITIAL in config)
         self.downloads = Downloads(self.method, unpack_vector(arrays), arrays)
         asked = [self._ask(EVALUATE, client, config) for client in clients.values()]
         self.evaluation = Evaluation(split, asked, report=self.report, able=able)
@@ -167,11 +167,11 @@ class MethodStrategy(Strategy):
     def _measuring(self, split: str, model_round: int, drawn: bool = True) -> tuple[dict[str, Client], int]:
         """Clients that measure the model of a round, by name, and how many could; drawn by run and round alone."""
         able = [client for client in self.roster.online() if client.hello.count(split)]
-        if split == "validation":
+        if split != "test":
             able = without_novel(able, self.settings, self.roster)
         size, chosen = self.settings.evaluate_clients, able
         if drawn and 0 < size < len(able):
-            rng = Stream(self.settings.seed, "evaluated" if split == "validation" else "tested", model_round).numpy
+            rng = Stream(self.settings.seed, "tested" if split == "test" else "evaluated", model_round).numpy
             chosen = [able[i] for i in sorted(rng.choice(len(able), size=size, replace=False))]
         return {client.name: client for client in chosen}, len(able)
 
@@ -284,7 +284,7 @@ class MethodStrategy(Strategy):
         """A request to a client, which names the last of its updates that the model in it may know of."""
         model_round = int(config[ROUND]) - (kind == TRAIN)
         own = dict(config) | {ACCEPTED: client.accepted(model_round)}
-        if config[SPLIT] == "test" and INITIAL not in config and not client.trained_in:
+        if config[SPLIT] not in ("", "validation") and INITIAL not in config and not client.trained_in:
             own[LEFT_OUT] = 1  # its training data have not trained the features that predict them
         packed = self.downloads.of(client.name, client.hello.classes)
         message = request(kind, client.node_id, own, packed, self.settings.round_timeout)

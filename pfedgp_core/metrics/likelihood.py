@@ -9,12 +9,12 @@ import numpy as np
 from pfedgp_core.checks import MALFORMED, count, finite
 from pfedgp_core.errors import DataError
 
-__all__ = ["LIKELIHOOD_GRID", "LikelihoodSums", "tempered_log_likelihoods"]
+__all__ = ["LIKELIHOOD_GRID", "SMALLEST", "LikelihoodSums", "tempered_log_likelihoods"]
 
 _BELOW_1 = 39
 # 60 temperatures from 1/20 to 4.65, equally far from each other as logarithms but for three digits; one of them is 1.
 LIKELIHOOD_GRID = tuple(float(f"{20.0 ** ((k - _BELOW_1) / _BELOW_1):.3g}") for k in range(60))
-_SMALLEST = 1e-12  # a sample's log-likelihood is at least the logarithm of this, as in the NLL
+SMALLEST = 1e-12  # a sample's log-likelihood is at least the logarithm of this, as in the NLL
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class LikelihoodSums:
             n, values = count(fields["n"]), tuple(finite(value) for value in fields["values"])
         except MALFORMED as error:
             raise DataError(f"These are not likelihood sums ({type(error).__name__}).") from None
-        least = np.log(_SMALLEST) * n - 1e-6 * (1 + n)
+        least = np.log(SMALLEST) * n - 1e-6 * (1 + n)
         if len(values) != len(LIKELIHOOD_GRID) or not all(least <= value <= 0 for value in values):
             raise DataError(f"Likelihood sums of {n} samples contradict themselves.")
         return cls(n, values)
@@ -77,7 +77,7 @@ def tempered_log_likelihoods(
     """
     known = columns >= 0
     logs, own = log_probabilities[known], np.asarray(columns)[known]
-    unknown = (len(columns) - len(own)) * np.log(_SMALLEST)
+    unknown = (len(columns) - len(own)) * np.log(SMALLEST)
     return np.array([unknown + _log_likelihood(logs / temperature, own) for temperature in temperatures])
 
 
@@ -88,4 +88,4 @@ def _log_likelihood(logits: np.ndarray, columns: np.ndarray) -> float:
     top = logits.max(axis=1, keepdims=True)
     totals = top[:, 0] + np.log(np.exp(logits - top).sum(axis=1))
     own = logits[np.arange(len(logits)), columns] - totals
-    return float(np.clip(own, np.log(_SMALLEST), 0.0).sum())
+    return float(np.clip(own, np.log(SMALLEST), 0.0).sum())

@@ -22,17 +22,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pfedgp_core.bounded_counts import bounded_counts
 from pfedgp_core.metrics.likelihood import LIKELIHOOD_GRID, LikelihoodSums
+from pfedgp_core.metrics.pooled_choice import client_shares, pooled_place, telling
 
 __all__ = ["LARGEST_STEP", "ModelTemperature", "choose_temperature", "is_spread"]
 
 _LOGS = np.log(LIKELIHOOD_GRID)
 _ONE = LIKELIHOOD_GRID.index(1.0)
-_SEVERAL = 3  # clients; of two nobody knows which one is right
 _STEPS = 9
 LARGEST_STEP = LIKELIHOOD_GRID[_ONE + _STEPS]  # a factor of 2.0, by which one client may move the temperature
-_FLAT = 1e-9
 _TINY = 1e-300
 _SPREADS = np.geomspace(0.05, 1.0, 40)
 
@@ -64,20 +62,13 @@ def choose_temperature(clients: Sequence[LikelihoodSums]) -> ModelTemperature | 
     """
     if not any(sums.n for sums in clients):
         return None
-    telling = [sums for sums in clients if sums.n and np.ptp(sums.values) > _FLAT]
-    if not telling:
+    clients = [sums for sums in clients if telling(sums.n, sums.values)]
+    if not clients:
         return ModelTemperature(1.0, 1.0)
-    counts = [sums.n for sums in telling]
-    likelihoods = np.array([sums.values for sums in telling])
-    weights = [bounded_counts(counts, multiple=1)]
-    if len(telling) >= _SEVERAL:
-        others = ([*counts[:i], 0, *counts[i + 1 :]] for i in range(len(counts)))
-        weights += [bounded_counts(each, multiple=1) for each in others]
-    shares = np.array(weights) / counts
-    steps = np.argmax(shares @ likelihoods - _LOGS**2 / 2, axis=1) - _ONE
-    nearest = 0 if steps.min() < 0 < steps.max() else int(min(steps, key=abs))
-    place = _ONE + min(max(int(steps[0]), nearest - _STEPS), nearest + _STEPS)
-    return ModelTemperature(LIKELIHOOD_GRID[place], _spread(shares[0][:, None] * likelihoods, _LOGS[place]))
+    counts = [sums.n for sums in clients]
+    likelihoods = np.array([sums.values for sums in clients])
+    place = pooled_place(likelihoods, counts, -(_LOGS**2) / 2, _ONE, _STEPS)
+    return ModelTemperature(LIKELIHOOD_GRID[place], _spread(client_shares(counts)[:, None] * likelihoods, _LOGS[place]))
 
 
 def _spread(likelihoods: np.ndarray, centre: float) -> float:

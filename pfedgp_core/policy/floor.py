@@ -18,7 +18,7 @@ from pfedgp_core.wire.hello import Hello
 __all__ = ["evaluation_that_leaves", "greeting_that_leaves", "joined_bins", "training_that_leaves"]
 
 Numbers = dict[str, Any]
-_RESULTS, _CALIBRATION, _EVIDENCE = ("sums.", "own."), "calibration.", "evidence."
+_RESULTS, _CALIBRATION, _EVIDENCE, _SCALES = ("sums.", "own."), "calibration.", "evidence.", "scales."
 _SCORES = _CALIBRATION + "scores."
 _COUNTED = "bin_count", "bin_confidence", "bin_correct"
 _LOGS = ("counter.", "seconds.")
@@ -90,7 +90,7 @@ def evaluation_that_leaves(policy: SitePolicy, metrics: Mapping[str, Any]) -> Nu
     """
     if "results" not in policy.metrics:
         raise PolicyError("The policy keeps results of evaluations at the site: nothing leaves.")
-    groups = (*_RESULTS, _CALIBRATION, _EVIDENCE, *_LOGS)
+    groups = (*_RESULTS, _CALIBRATION, _EVIDENCE, _SCALES, *_LOGS)
     if others := [key for key in metrics if not key.startswith(groups)]:
         raise PolicyError(f"The reply holds {others[0][:60]!r}, which no evaluation reports: nothing leaves.")
     floor = policy.min_cell
@@ -103,7 +103,7 @@ def evaluation_that_leaves(policy: SitePolicy, metrics: Mapping[str, Any]) -> Nu
     if "calibration" in policy.metrics:
         kept |= _calibration(metrics, floor)
     if "evidence" in policy.metrics:
-        kept |= _evidence(metrics, floor)
+        kept |= _evidence(metrics, floor) | _scales(metrics, floor)
     return kept
 
 
@@ -169,6 +169,13 @@ def _evidence(metrics: Mapping[str, Any], floor: int) -> Numbers:
     if _small([*samples, *part.get(f"{_EVIDENCE}test.n", ())], floor):
         return {}
     return part | _floored(_below(part, f"{_EVIDENCE}test."), f"{_EVIDENCE}test.", floor)
+
+
+def _scales(metrics: Mapping[str, Any], floor: int) -> Numbers:
+    """Sums for the output scale, if each is of enough samples."""
+    part = _below(metrics, _SCALES)
+    small = _small([part.get(f"{_SCALES}{name}.n", 0) for name in ("validation", "left_out")], floor)
+    return {} if small else part
 
 
 def _logs(policy: SitePolicy, metrics: Mapping[str, Any]) -> Numbers:

@@ -19,7 +19,7 @@ GREETING = (
 GROUPS = {  # in words
     "results": "sums of right answers, losses and confidence over validation and test samples",
     "calibration": "bins of confidence at several temperatures, and how often each class was taken for which",
-    "evidence": "sums of log probabilities for the model's temperature",
+    "evidence": "sums of log probabilities for the model's temperature and output scale",
     "training": "the loss, numbers of steps, and counters of numerical events",
     "seconds": "how long its parts took",
     "columns": (

@@ -14,7 +14,7 @@ from pfedgp_core.data.value_range import RANGES
 from pfedgp_core.errors import DataError
 from pfedgp_core.files.json_file import parse_object
 from pfedgp_core.names import NAME_LIMIT, name_fault
-from pfedgp_core.wire.names import Fields
+from pfedgp_core.wire.names import SCALES, Fields
 
 __all__ = ["Hello"]
 
@@ -138,8 +138,8 @@ class Hello:
         return not self.partition_hash
 
     def count(self, split: str) -> int:
-        """Number of samples in ``validation`` or ``test``."""
-        return {"validation": self.n_validation, "test": self.n_test}[split]
+        """Number of samples in ``validation`` or ``test``, or in the training data (`SCALES`)."""
+        return {"validation": self.n_validation, "test": self.n_test, SCALES: self.n_train}[split]
 
 
 def _inputs_fault(hello: Hello) -> str:

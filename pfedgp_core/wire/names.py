@@ -32,6 +32,8 @@ __all__ = [
     "ROUND",
     "RULES",
     "RUN",
+    "SCALE",
+    "SCALES",
     "SETTINGS",
     "SHARED",
     "SPEC",
@@ -62,6 +64,8 @@ HELLO, TRAIN, EVALUATE, ONBOARD = "query.hello", "train", "evaluate", "query.onb
 NOTICE = "query.notice"  # the same, which wants no answer
 PAUSE = "pfedgp-pause"  # what follows an answer of the Fleet port: seconds until a site should look for messages again
 SPLITS = ("validation", "test")
+SCALE = "scale"  # config of an evaluation request: at which output scale to predict; without it at that of the settings
+SCALES = "scales"  # in the place of a split: likelihoods of own data at every output scale, and no metrics
 OK, PERSONAL = "ok", "personal"
 STATUSES = {  # the outcome of a local update, and its text in the log
     OK: "updated",

@@ -9,6 +9,7 @@ from pfedgp_core.errors import DataError
 from pfedgp_core.metrics.calibration import CalibrationSums
 from pfedgp_core.metrics.classification import MetricSums
 from pfedgp_core.metrics.evidence import TemperatureEvidence
+from pfedgp_core.metrics.output_scale import ScaleEvidence
 from pfedgp_core.metrics.regression import RegressionSums
 from pfedgp_core.wire.names import CLIENT, OK, SPLIT, STATUS, STATUSES, Fields
 
@@ -79,7 +80,8 @@ class EvaluateReply:
     """Sums of metrics over a client's validation or test data; with the test data also those for calibration.
 
     ``evidence`` is what the choice of the model's temperature needs; sites of former versions send none. ``own`` are
-    the sums over the client's own classes alone; None means that they are equal to ``sums``.
+    the sums over the client's own classes alone; None means that they are equal to ``sums``. ``scales`` answer a
+    request for them alone, and then the metrics are of no sample.
     """
 
     name: str
@@ -90,6 +92,7 @@ class EvaluateReply:
     calibration: CalibrationSums | None = None
     own: MetricSums | None = None
     evidence: TemperatureEvidence | None = None
+    scales: ScaleEvidence | None = None
 
     @property
     def own_or_all(self) -> MetricSums | RegressionSums:
@@ -105,6 +108,8 @@ class EvaluateReply:
             metrics |= {f"calibration.{key}": value for key, value in self.calibration.to_dict().items()}
         if self.evidence is not None:
             metrics |= {f"evidence.{key}": value for key, value in self.evidence.to_dict().items()}
+        if self.scales is not None:
+            metrics |= {f"scales.{key}": value for key, value in self.scales.to_dict().items()}
         return {CLIENT: self.name, SPLIT: self.split}, metrics | _log_fields(self.counters, self.seconds)
 
     @classmethod
@@ -123,8 +128,8 @@ class EvaluateReply:
             raise DataError("metric sums are missing or contradict themselves") from None
         if own_sums is not None and (own_sums.n, own_sums.task) != (sums.n, sums.task):
             raise DataError("metric sums over the own classes cover other samples than those over all classes")
-        calibration, evidence = (
-            _prefixed(metrics, prefix, lambda value: value) for prefix in ("calibration.", "evidence.")
+        calibration, evidence, scales = (
+            _prefixed(metrics, prefix, lambda value: value) for prefix in ("calibration.", "evidence.", "scales.")
         )
         return cls(
             name=_get(config, CLIENT, text),
@@ -135,6 +140,7 @@ class EvaluateReply:
             calibration=CalibrationSums.from_dict(calibration) if calibration else None,
             own=own_sums,
             evidence=TemperatureEvidence.from_dict(evidence) if evidence else None,
+            scales=ScaleEvidence.from_dict(scales) if scales else None,
         )
 
 

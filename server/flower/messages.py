@@ -23,6 +23,7 @@ from pfedgp_core.wire.names import (
     ROUND,
     RULES,
     RUN,
+    SCALE,
     SETTINGS,
     SHARED,
     SPEC,
@@ -60,6 +61,7 @@ def request_config(
     run: str = "",
     best: int = 0,
     rules: str = "",
+    scale: float = 0.0,
 ) -> ConfigRecord:
     """Return the config of a request: the whole effective settings, so that every client obeys this run.
 
@@ -77,9 +79,14 @@ def request_config(
         Round of the best model up to now; 0: there is none.
     rules : str
         On which sites have agreed, before there is a `spec`, which holds them.
+    scale : float
+        At which output scale the client is to predict; 0: at that of the settings. It stands beside these because sites
+        approve a run by the hash of its settings.
     """
-    config: dict[str, str | int] = {SETTINGS: json.dumps(settings.to_run_config()), ROUND: round, SPLIT: split}
+    config: dict[str, str | int | float] = {SETTINGS: json.dumps(settings.to_run_config()), ROUND: round, SPLIT: split}
     config |= {RUN: run, BEST: best}
+    if scale:
+        config[SCALE] = scale
     if spec is not None:
         config[SPEC] = spec.to_json()
     elif rules:

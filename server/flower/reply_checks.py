@@ -159,6 +159,8 @@ def _checked_evaluation(reply: EvaluateReply, hello: Hello, split: str) -> Accep
     calibration = reply.calibration
     if calibration is not None and not calibration.fits(reply.sums.n, hello.n_validation, len(hello.class_names)):
         raise DataError("calibration sums that do not fit the client's samples and classes")
+    if reply.scales is not None and not reply.scales.fits(hello.n_validation, hello.n_train):
+        raise DataError("likelihoods at output scales that do not fit the client's samples")
     evidence = reply.evidence
     if evidence is not None and not evidence.fits(reply.sums.n, hello.n_validation, hello.n_train):
         raise DataError("sums for the temperature that do not fit the client's samples")

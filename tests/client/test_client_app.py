@@ -56,6 +56,20 @@ def test_train_depends_on_seed_round_and_client_only() -> None:
     assert set(reply.seconds) == {"network", "gp", "cpu"}
 
 
+def test_an_output_scale_beside_the_settings_is_that_of_the_classifier() -> None:
+    larger = {**SMALL.to_run_config(), "gp.output-scale": 128.0, "gp.predict-sweeps": 29}
+    beside, within, usual = (
+        read(EvaluateReply, ask("evaluate", split="test", **more)).sums
+        for more in ({"scale": 128.0}, {"settings": larger}, {})
+    )
+    assert beside == within != usual
+
+
+@pytest.mark.parametrize("scale", [float("nan"), float("inf"), -8.0, 1e7, "8", 8])
+def test_an_output_scale_that_can_be_none_is_refused(scale: object) -> None:
+    assert ask("evaluate", split="test", scale=scale).error.reason == "DataError"
+
+
 def test_evaluate_measures_the_split_that_was_asked_for() -> None:
     hello = read(Hello, ask("query.hello", vector=None))
     for split in ("validation", "test"):

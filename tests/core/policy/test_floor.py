@@ -6,7 +6,8 @@ import pytest
 from pfedgp_core.errors import PolicyError
 from pfedgp_core.metrics.calibration import CalibrationSums, confusion_counts, temperature_sums
 from pfedgp_core.metrics.class_scores import score_counts
-from pfedgp_core.metrics.classification import metric_sums
+from pfedgp_core.metrics.classification import MetricSums, metric_sums
+from pfedgp_core.metrics.output_scale import ScaleEvidence, ScaleSums
 from pfedgp_core.policy.floor import evaluation_that_leaves, joined_bins, training_that_leaves
 from pfedgp_core.policy.site_policy import SitePolicy
 from pfedgp_core.wire.replies import EvaluateReply
@@ -68,6 +69,14 @@ def test_groups_that_are_kept_back() -> None:
         evaluation_that_leaves(SitePolicy(metrics=("calibration",)), metrics)
     with pytest.raises(PolicyError, match="40 samples"):
         evaluation_that_leaves(SitePolicy(min_cell=41), metrics)
+
+
+def test_likelihoods_at_output_scales_go_with_the_evidence_and_the_floor() -> None:
+    sums = ScaleSums(8, (-3.0,) * 5)
+    config, metrics = EvaluateReply("ward-3", "scales", MetricSums(), scales=ScaleEvidence(sums)).to_wire()
+    assert EvaluateReply.from_wire(config, evaluation_that_leaves(SitePolicy(min_cell=8), metrics)).scales is not None
+    for policy in (SitePolicy(min_cell=9), SitePolicy(metrics=("results", "calibration"))):
+        assert EvaluateReply.from_wire(config, evaluation_that_leaves(policy, metrics)).scales is None
 
 
 def test_an_update_reports_what_it_must_alone() -> None:
