@@ -119,12 +119,12 @@ def assign_classes(n_classes: int, clients: int, classes_per_client: int, rng: n
             f"classes-per-client = {k} is more than the {n_classes} classes there are; give at most {n_classes}."
         )
     if clients * k % n_classes:
-        step = n_classes // math.gcd(k, n_classes)
-        below = clients // step * step
-        near = sorted((n for n in (below, below + step) if n), key=lambda n: abs(n - clients))
+        near = " or ".join(map(str, _near(clients, n_classes // math.gcd(k, n_classes))))
+        other = _near(k, n_classes // math.gcd(clients, n_classes))[0]
         raise ConfigError(
             f"clients = {clients} with classes-per-client = {k} cannot hold each of the {n_classes} classes equally "
-            f"often ({clients * k} is not a multiple of {n_classes}); use clients = {' or '.join(map(str, near))}."
+            f"often ({clients * k} is not a multiple of {n_classes}); use clients = {near}, or classes-per-client = "
+            f"{other}."
         )
     needed = np.full(n_classes, clients * k // n_classes)
     table = np.empty((clients, k), dtype=np.int64)
@@ -187,3 +187,9 @@ def _exact_fractions(weights: Sequence[float | str | Fraction]) -> list[Fraction
         raise DataError(f"Fractions {list(weights)!r} are not positive finite numbers; give one or more such numbers.")
     total = sum(exact)
     return [w / total for w in exact]
+
+
+def _near(n: int, step: int) -> list[int]:
+    """The multiples of a number on both sides of n, the nearer one first; none of them is 0."""
+    below = n // step * step
+    return sorted((each for each in (below, below + step) if each), key=lambda each: abs(each - n))

@@ -151,7 +151,7 @@ def test_assignment_always_succeeds(n_classes, clients, k):
     ("clients", "k", "words"),
     [
         (7, 2, ["clients = 7", "classes-per-client = 2", "10 classes", "use clients = 5 or 10"]),
-        (2, 3, ["use clients = 10"]),
+        (2, 3, ["use clients = 10, or classes-per-client = 5."]),
         (20, 11, ["classes-per-client = 11", "at most 10"]),
         (0, 2, ["clients = 0"]),
         (10, 0, ["classes-per-client = 0"]),
@@ -163,12 +163,15 @@ def test_impossible_shapes_are_refused(clients, k, words):
     assert all(word in str(caught.value) for word in words)
 
 
-def test_suggested_numbers_of_clients_work():
-    for n_classes, clients, k in [(10, 7, 4), (6, 5, 4), (100, 33, 10)]:
+def test_suggested_numbers_work():
+    for n_classes, clients, k in [(10, 7, 4), (6, 5, 4), (100, 33, 10), (10, 2, 2)]:
         with pytest.raises(ConfigError) as caught:
             assign_classes(n_classes, clients, k, np.random.default_rng(0))
-        for suggestion in str(caught.value).split("use clients = ")[1].rstrip(".").split(" or "):
+        remedy = str(caught.value).split("use clients = ")[1].rstrip(".")
+        of_clients, of_classes = remedy.split(", or classes-per-client = ")
+        for suggestion in of_clients.split(" or "):
             assign_classes(n_classes, int(suggestion), k, np.random.default_rng(0))
+        assign_classes(n_classes, clients, int(of_classes), np.random.default_rng(0))
 
 
 def test_too_few_samples_of_a_class():
