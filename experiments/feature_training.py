@@ -5,24 +5,17 @@ Clients and server are the product's own mathematics in one process, without Flo
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
 from pfedgp_core.config import Settings
-from pfedgp_core.data.samples import TensorSplit
 from pfedgp_core.data.simulated import simulated_client
-from pfedgp_core.heads.make import make_head
-from pfedgp_core.learning.result import UpdateResult
-from pfedgp_core.learning.sgd import SGD
 from pfedgp_core.methods.base import Method
-from pfedgp_core.methods.layered import LayeredMethod
 from pfedgp_core.methods.make import make_method
 from pfedgp_core.methods.uploads import Upload
-from pfedgp_core.model.shared import SharedState
 from pfedgp_core.numerics.streams import Stream
 
 __all__ = ["RUNS", "Trained", "trained"]
@@ -38,8 +31,8 @@ class Run:
     ----------
     changes : dict
         Of the settings, snake_case.
-    joint : float
-        Weight of the cross entropy of a shared head over all classes, beside the GP's loss; 0 is no such head.
+    make : callable
+        Makes the method of (settings, input shape, classes).
     server_momentum : float
         FedAvgM (Hsu et al. 2019): m <- b m + mean update, w <- w + m.
     cosine : bool
@@ -47,7 +40,7 @@ class Run:
     """
 
     changes: dict[str, Any] = field(default_factory=dict)
-    joint: float = 0.0
+    make: Callable[[Settings, tuple[int, ...], int], Method] = make_method
     server_momentum: float = 0.0
     cosine: bool = False
 
@@ -60,7 +53,6 @@ RUNS = {
     "predictive": Run(PREDICTIVE),
     "loo": Run(LOO),
     "loo, step 0.1": Run(LOO | {"learning_rate": 0.1}),
-    "joint": Run(LOO, joint=1.0),
     "loo, server momentum 0.8": Run(LOO, server_momentum=0.8),
     "loo, 6 steps": Run(LOO | {"local_epochs": 6}),
     "fedavg, server momentum 0.8": Run(FEDAVG, server_momentum=0.8),
@@ -75,29 +67,6 @@ RUNS = {
     "marginal": Run(PREDICTIVE | {"objective": "marginal"}),
     "fedper": Run(FEDAVG | {"method": "fedper"}),
 }
-
-
-class Joint(LayeredMethod):
-    """The GP's loss and the cross entropy of a shared head, on one forward pass of the features."""
-
-    weight = 1.0
-
-    def train(self, data: TensorSplit, stream: Stream, result: UpdateResult) -> None:
-        """See ``LayeredMethod.train``: full-batch steps."""
-        settings, network = self.settings, self.network
-        training = make_head(settings).training(SharedState(network.features), data.labels, stream, result.counters)
-        parameters = list(network.parameters())
-        optimiser = SGD(parameters, settings.learning_rate, settings.momentum, settings.weight_decay)
-        network.train()
-        for epoch in range(settings.local_epochs):
-            optimiser.zero_grad()
-            features = network.features(data.inputs[:])
-            loss = torch.nn.functional.cross_entropy(network.head(torch.relu(features)), data.labels) * self.weight
-            of_tree = training.loss(features, epoch)
-            (loss if of_tree is None else loss + of_tree).backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_(parameters, settings.clip_norm)
-            optimiser.step()
-            result.steps += 1
 
 
 class Trained(NamedTuple):
@@ -144,9 +113,7 @@ def trained(run: Run, base: Settings, classes: int, at: Sequence[int], unseen: i
     """
     settings, seed = base.replace(**run.changes), base.seed
     shape = tuple(simulated_client(base, 0).train.inputs.shape[1:])
-    method = Joint(settings, shape, classes) if run.joint else make_method(settings, shape, classes)
-    if isinstance(method, Joint):
-        method.weight = run.joint
+    method = run.make(settings, shape, classes)
     state = method.initial()
     speed, average = np.zeros_like(state), state.copy()
     seconds, sent, kept, drawn = 0.0, 0, dict[str, np.ndarray](), set[int]()
