@@ -1,6 +1,6 @@
 """Whether a shared network that learns from the softmax head and from the trees about it is ahead of FedAvg.
 
-    python experiments/joint_loss.py --data-root FILE --out results.jsonl [--runs FedAvg "shared head"] [--table]
+    python experiments/joint_loss.py --data-root FILE --out results.jsonl [--runs FedAvg "sum, 1"] [--table]
 
 Every run of `RUNS` trains a network and a softmax head of CIFAR-10's 500 clients with two classes each, 5 clients a
 round and 20 mini-batches a visit. Some add the `loo` loss of the Gaussian processes whose prior mean is the head, which
@@ -164,10 +164,19 @@ class Joint(PFedGP):
         return 0 * features.sum() if found is None else found
 
 
+class FromZeros(PFedGP):
+    """A shared head that is zero before round 1: all classes have equal odds, and the network has no gradient."""
+
+    def initial(self) -> np.ndarray:
+        """See ``Method.initial``."""
+        start = super().initial()
+        start[-(self.settings.feature_dim + 1) * self.class_count :] = 0
+        return start
+
+
 SHARED: dict[str, Any] = {"objective": "softmax", "gp": replace(Settings().gp, prior_mean="head", output_scale=4.0)}
 TUNED = FEDAVG | {"method": "fedavg-tuned"}
 LOSSES = {
-    "shared head": Loss(),
     "1 step after, 0.05": Loss(steps=1),
     "3 steps after, 0.05": Loss(steps=3),
     "3 steps after, 0.02": Loss(steps=3, rate=0.4),
@@ -192,7 +201,7 @@ def _kinds(name: str, changes: dict[str, Any], plain: Any, varied: Any) -> dict[
     }
 
 
-RUNS = _kinds("FedAvg", FEDAVG, make_method, VariedFedAvg)
+RUNS = {"head from zeros": Run(SHARED, FromZeros)} | _kinds("FedAvg", FEDAVG, make_method, VariedFedAvg)
 for _name, _loss in LOSSES.items():
     RUNS |= _kinds(_name, SHARED, partial(Joint, loss=_loss), partial(Joint, loss=_loss, varied=True))
 

@@ -10,7 +10,7 @@ from pfedgp_core.kernels.base import Kernel
 from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.model.flat import fill, flatten, length
 from pfedgp_core.model.network import build_network, feature_width
-from pfedgp_core.model.shared_head import SharedHead
+from pfedgp_core.model.shared_head import SharedHead, random_start
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.registry import VARIANTS
 
@@ -79,6 +79,7 @@ class SharedState(nn.Module):
         inducing = log_scales = shared_head = None
         if settings.gp.prior_mean == "head":
             shared_head = SharedHead(feature_width(network, input_shape), class_count)
+            random_start(shared_head, settings.seed)
         if VARIANTS[settings.variant].needs_inducing:
             width = feature_width(network, input_shape)
             shape = (head.inducing_sets(class_count), settings.inducing_per_class, width)

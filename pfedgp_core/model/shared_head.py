@@ -1,13 +1,27 @@
 """The softmax head that clients share: what the federation knows of the classes, as logits of a network's features."""
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-__all__ = ["SharedHead"]
+from pfedgp_core.numerics.streams import Stream
+
+__all__ = ["SharedHead", "random_start"]
+
+
+def random_start(head: nn.Linear, seed: int) -> None:
+    """Give a head its values before round 1: torch's own range for a linear layer, from a stream of ours.
+
+    A network learns slowly below a head of zeros, through which no gradient passes.
+    """
+    bound, rng = head.in_features**-0.5, Stream(seed, "initial-head").numpy
+    with torch.no_grad():
+        for p in (head.weight, head.bias):
+            p.copy_(torch.from_numpy(rng.uniform(-bound, bound, tuple(p.shape)).astype(np.float32)))
 
 
 class SharedHead(nn.Linear):
-    """Logits W relu(phi) + b; zero before round 1, which gives all classes equal odds.
+    """Logits W relu(phi) + b; zero until a start or a received model is written into it.
 
     Parameters
     ----------

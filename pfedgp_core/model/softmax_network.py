@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from pfedgp_core.config import Settings
 from pfedgp_core.data.pixels import Inputs
 from pfedgp_core.model.network import build_network, feature_width
+from pfedgp_core.model.shared_head import random_start
 from pfedgp_core.numerics.streams import Stream
 
 __all__ = ["SoftmaxNetwork", "layer_tensors", "predict_softmax"]
@@ -55,11 +56,7 @@ class SoftmaxNetwork(nn.Module):
             Stream(settings.seed, "initial-network").torch_generator,
         )
         made = cls(features, feature_width(features, input_shape), classes)
-        bound = made.head.in_features**-0.5  # torch's own range for a linear layer, from a stream of ours
-        stream = Stream(settings.seed, "initial-head").numpy
-        with torch.no_grad():
-            for p in (made.head.weight, made.head.bias):
-                p.copy_(torch.from_numpy(stream.uniform(-bound, bound, tuple(p.shape)).astype(np.float32)))
+        random_start(made.head, settings.seed)
         return made
 
 

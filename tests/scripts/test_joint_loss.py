@@ -41,9 +41,11 @@ def updated(**loss: float) -> np.ndarray:
     return update.upload
 
 
-def test_without_more_it_is_the_product_s_shared_head() -> None:
-    ours = make_method(Settings().replace(**script().SHARED), (1, 8, 8), 10)
-    expected = ours.update(ours.initial(), None, samples(), Stream(5, "visit")).upload
+@pytest.mark.parametrize("run", ["head from zeros", "FedAvg"])
+def test_without_more_it_learns_as_the_product_does(run: str) -> None:
+    ours = make_method(Settings().replace(**script().RUNS[run].changes), (1, 8, 8), 10)
+    start = script().Joint(Settings().replace(**script().SHARED), (1, 8, 8), 10).initial()
+    expected = ours.update(start, None, samples(), Stream(5, "visit")).upload
     assert expected is not None
     assert np.array_equal(updated(), expected)
 
@@ -95,10 +97,10 @@ def test_varied_images_are_shifted_and_mirrored_copies() -> None:
 @pytest.mark.parametrize(
     ("run", "fedavg"),
     [
-        ("shared head", "FedAvg"),
+        ("head from zeros", "FedAvg"),
         ("sum, 1, cosine", "FedAvg, cosine"),
         ("3 steps after, 0.05, varied", "FedAvg, varied"),
-        ("shared head, cosine, varied", "FedAvg, cosine, varied"),
+        ("1 step after, 0.05, cosine, varied", "FedAvg, cosine, varied"),
     ],
 )
 def test_a_run_is_compared_with_fedavg_of_its_kind(run: str, fedavg: str) -> None:
@@ -119,12 +121,12 @@ def test_a_study_goes_on_and_its_table_compares(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "results.jsonl"
-    arguments = ["--out", str(out), *TINY, "--runs", "FedAvg", "shared head"]
+    arguments = ["--out", str(out), *TINY, "--runs", "FedAvg", "head from zeros"]
     script().main(arguments)
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     assert {(s["run"], s["state"], s["head"]) for s in lines} == {
         (run, state, head)
-        for run in ("FedAvg", "shared head")
+        for run in ("FedAvg", "head from zeros")
         for state in ("last", "averaged")
         for head in ("tree", "tuned", "head")
     }
