@@ -13,7 +13,8 @@ from pfedgp_core.patch import Patch, lacks
 __all__ = ["SuperLinkBodies", "SuperNodeBodies", "WholeBodies"]
 
 LIMIT = 32 * 1024**2  # bytes; Flower's objects have at most 5 MB
-PUSH = "/flwr.proto.Runtime/PushObject"  # the one call with large bodies; only a run's own processes make it
+PUSH = "/v1/runtime/push-object"  # the one call with large bodies; only a run's own processes make it
+_PATHS = "flwr.supercore.protobuf.translation"
 
 Event = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Event]]
@@ -65,8 +66,11 @@ class SuperLinkBodies(Patch):
     module: ClassVar = "flwr.superlink.main"
 
     def missing(self) -> str:
-        """Whether the function that makes the app is gone."""
-        return lacks(self.module, "create_app")
+        """Whether the function that makes the app is gone, or the path of the push is another."""
+        if gone := lacks(self.module, "create_app") or lacks(_PATHS, "PROTOBUF_REQUEST_TYPES"):
+            return gone
+        known: Any = importlib.import_module(_PATHS)
+        return "" if ("POST", PUSH) in known.PROTOBUF_REQUEST_TYPES else f"{_PATHS} has no path {PUSH}"
 
     def apply(self) -> None:
         """Replace the function that makes the app."""

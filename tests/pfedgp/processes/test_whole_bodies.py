@@ -4,6 +4,8 @@ import asyncio
 from typing import Any
 
 import pytest
+from flwr.proto.message_pb2 import PushObjectRequest
+from flwr.supercore.runtime import RuntimeHttpClient
 
 from pfedgp.processes import whole_bodies
 from pfedgp.processes.whole_bodies import PUSH, SuperLinkBodies, SuperNodeBodies, WholeBodies
@@ -37,7 +39,7 @@ def test_a_pushed_object_comes_in_one_piece() -> None:
 
 
 def test_another_call_is_left_as_it_is() -> None:
-    assert [event["body"] for event in pushed("/flwr.proto.Runtime/PullMessages", PIECES)] == PIECES
+    assert [event["body"] for event in pushed("/v1/runtime/pull-messages", PIECES)] == PIECES
 
 
 def test_what_is_no_request_is_left_as_it_is() -> None:
@@ -56,3 +58,16 @@ def test_a_caller_that_is_gone_is_told_to_the_app() -> None:
 @pytest.mark.parametrize("patch", [SuperLinkBodies(), SuperNodeBodies()], ids=lambda patch: patch.name)
 def test_the_installed_flower_has_what_it_changes(patch: SuperLinkBodies) -> None:
     assert patch.missing() == ""
+
+
+def test_flower_pushes_objects_by_the_path_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    called = list[str]()
+    client = RuntimeHttpClient("http://127.0.0.1:9")
+    monkeypatch.setattr(client, "_unary_unary", lambda path, **_: called.append(path))
+    client.PushObject(PushObjectRequest())
+    assert called == [PUSH]
+
+
+def test_a_flower_that_pushes_by_another_path_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whole_bodies, "PUSH", "/v2/push")
+    assert SuperLinkBodies().missing().endswith("has no path /v2/push")
