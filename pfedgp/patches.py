@@ -11,6 +11,8 @@ def patches_of(side: str) -> tuple[Patch, ...]:
     """Return all patches of a side, one of `SIDES`; only what that side has is imported."""
     if side == "server":
         from pfedgp.operator.database import WholeDatabase
+        from pfedgp.operator.inside_superlink.carried_objects import CarriedObjects
+        from pfedgp.operator.inside_superlink.filed_objects import FiledObjects
         from pfedgp.operator.inside_superlink.fleet_guard import FleetGuard
         from pfedgp.operator.inside_superlink.held_looks import HeldLooks
         from pfedgp.operator.inside_superlink.kept_replies import KeptReplies
@@ -25,7 +27,8 @@ def patches_of(side: str) -> tuple[Patch, ...]:
 
         safe = (FleetGuard(), Redelivery(), KeptReplies())
         fast = (SuperLinkBodies(), RareCleanup(), LongLog(), KnownKeys(), HeldLooks(), ShortWays())
-        return (*SERVER_PATCHES, *safe, WholeDatabase(), KeptClaims(), *fast)
+        objects = (FiledObjects(), CarriedObjects())
+        return (*SERVER_PATCHES, *safe, WholeDatabase(), KeptClaims(), *fast, *objects)
     if side == "site":
         from pfedgp.site.patches import SITE_PATCHES
 

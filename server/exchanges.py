@@ -1,6 +1,6 @@
 """The exchanges of a run with its clients: a round of training, an evaluation."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from flwr.app import Message
@@ -50,7 +50,7 @@ class Exchanges:
         self.run_key, self.releases, self.window = run_key, releases, window
 
     def update(
-        self, t: int, state: np.ndarray, split: str = "", best: int = 0
+        self, t: int, state: np.ndarray, split: str = "", best: int = 0, meanwhile: Callable[[], object] = lambda: None
     ) -> tuple[np.ndarray | None, Training, Evaluation]:
         """Round t of the method, from the server's `state`.
 
@@ -63,6 +63,8 @@ class Exchanges:
             round before.
         best : int
             Round of the best model up to now; 0: there is none.
+        meanwhile : callable
+            Called once the clients have their requests.
 
         Returns
         -------
@@ -75,7 +77,7 @@ class Exchanges:
         config = request_config(self.settings, t, split, self.roster.spec, self.run_key, best)
         messages = self.strategy.configure_train(t, pack_vector(state), config, self.grid)
         self.releases.note(t, (asked.client.name for asked in self.strategy.training.asked))
-        arrays, _ = self.strategy.aggregate_train(t, self._exchange(messages))
+        arrays, _ = self.strategy.aggregate_train(t, self._exchange(messages, meanwhile))
         following = None if arrays is None else unpack_vector(arrays)
         return following, self.strategy.training, self.strategy.evaluation
 
@@ -92,9 +94,10 @@ class Exchanges:
         self.strategy.aggregate_evaluate(t, self._exchange(messages))
         return self.strategy.evaluation
 
-    def _exchange(self, messages: Iterable[Message]) -> Iterator[Message]:
+    def _exchange(
+        self, messages: Iterable[Message], meanwhile: Callable[[], object] = lambda: None
+    ) -> Iterator[Message]:
         own = self.roster.own_data
         names = {node: client.name for node, client in self.roster.by_node().items()} if own else None
-        return exchange(
-            self.grid, list(messages), self.settings.round_timeout, names, self.window, self.strategy.stragglers
-        )
+        about = (self.settings.round_timeout, names, self.window, self.strategy.stragglers, meanwhile)
+        return exchange(self.grid, list(messages), *about)

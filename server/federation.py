@@ -178,10 +178,11 @@ class Federation:
         """Round t: train the model, evaluate it where that is due, and record the results of both."""
         began = time.perf_counter()
         if not self.engine.steady or not self.roster.answering.settled:
-            wait_for_clients(self.roster, self.grid)
+            wait_for_clients(self.roster, self.grid, self.recorder.settle)
         riding = "validation" if self.recorder.pending is not None else ""  # of the state itself
         best = self.progress.best.round if self.progress.best else 0
-        following, training, former = self.exchanges.update(t, self.progress.model.vector, riding, best)
+        state, settle = self.progress.model.vector, self.recorder.settle
+        following, training, former = self.exchanges.update(t, state, riding, best, settle)
         failed = dict(training.replies.failed)
         if (pending := self.recorder.take_pending()) is not None:
             failed = former.replies.failed | failed
@@ -208,7 +209,8 @@ class Federation:
         self.failures.stop_after(t, failed)
         several = self.roster.own_data and min(len(self.roster.clients), self.settings.clients_per_round) > 1
         self.failures.count(t, training.replies, several)
-        self._keep(t)
+        # Clients drop old states of their own once a later request comes, which a checkpoint before it may need.
+        self._keep(t, later=self.rides and not self.method.keeps and t < self.settings.rounds)
         self.failures.give_up()
 
     def test(self) -> dict[str, Any]:
@@ -267,8 +269,8 @@ class Federation:
         self.progress = Progress(current, model if is_best else best, self.progress.average)
         return with_evaluation(record, evaluation, is_best)
 
-    def _keep(self, t: int) -> None:
-        self.recorder.keep(t, self.progress, self.failures.failed_rounds)
+    def _keep(self, t: int, later: bool = False) -> None:
+        self.recorder.keep(t, self.progress, self.failures.failed_rounds, later)
 
 
 def _require_memory(settings: Settings, roster: Roster) -> None:

@@ -101,6 +101,7 @@ class Recorder:
         self._told = 0  # records of the history that the reporters know
         self._saved_best: Model | None = None
         self._members: set[str] = set()  # of the last checkpoint
+        self._unwritten: tuple[Checkpoint, set[str]] | None = None  # with the names of the clients
 
     def elapsed(self) -> float:
         """Seconds that the run has taken, those before a resume too."""
@@ -142,32 +143,44 @@ class Recorder:
         pending, self.pending = self.pending, None
         return pending
 
-    def keep(self, t: int, progress: Progress, failed_rounds: list[dict[str, str]]) -> None:
-        """Write the checkpoint of round t, then what follows from it, then tell the reporters."""
-        members = {client.name for client in self.roster.all}
+    def keep(self, t: int, progress: Progress, failed_rounds: list[dict[str, str]], later: bool = False) -> None:
+        """Write the checkpoint of round t, then what follows from it, then tell the reporters.
+
+        With `later`, all of this waits for `settle`, so that the clients have their next requests meanwhile. A kill in
+        between costs the time of one round more.
+        """
+        self.settle()
+        checkpoint = Checkpoint(
+            round=t,
+            settings=self.settings,
+            spec=self.roster.spec,
+            roster=self.roster.to_state(),
+            current=progress.model,
+            best=progress.best,
+            average=progress.average,
+            failed_rounds=list(failed_rounds),
+            lines=len(self.history),
+            pending=None if self.pending is None else dict(self.pending),
+            run=dict(self.folder.run_info),
+            seconds=self.elapsed(),
+        )
+        self._unwritten = checkpoint, {client.name for client in self.roster.all}
+        if not later:
+            self.settle()
+
+    def settle(self) -> None:
+        """Write the checkpoint that waits, if one does."""
+        if self._unwritten is None:
+            return
+        checkpoint, members = self._unwritten
+        self._unwritten = None
         if self.round is not None and members - self._members:
             keep_before_join(self.folder.path, self.round)
-        write_checkpoint(
-            self.folder.path,
-            Checkpoint(
-                round=t,
-                settings=self.settings,
-                spec=self.roster.spec,
-                roster=self.roster.to_state(),
-                current=progress.model,
-                best=progress.best,
-                average=progress.average,
-                failed_rounds=failed_rounds,
-                lines=len(self.history),
-                pending=self.pending,
-                run=self.folder.run_info,
-                seconds=self.elapsed(),
-            ),
-        )
-        self.round, self._members = t, members
-        if progress.best is not None and progress.best is not self._saved_best:
-            self.save("best", progress.best)
-            self._saved_best = progress.best
+        write_checkpoint(self.folder.path, checkpoint)
+        self.round, self._members = checkpoint.round, members
+        if checkpoint.best is not None and checkpoint.best is not self._saved_best:
+            self.save("best", checkpoint.best)
+            self._saved_best = checkpoint.best
         self._tell()
 
     def save(self, which: Literal["best", "final"], model: Model) -> None:
@@ -198,7 +211,8 @@ class Recorder:
             Any other error of pFedGP.
         """
         try:
-            yield
+            with self._settled():
+                yield
         except CannotWriteError as error:
             remedy = "make room and rights there."
             if self.round is not None:
@@ -210,6 +224,17 @@ class Recorder:
             reason = str(error) if self.round is None else f"{error} Go on {self._where()}."
             self._fail(reason)
             raise (ArtefactError if isinstance(error, ArtefactError) else RunFailedError)(reason) from error
+
+    @contextmanager
+    def _settled(self) -> Iterator[None]:
+        """Whatever ends the block, the checkpoint that waits is written."""
+        try:
+            yield
+        except BaseException:
+            with suppress(PFedGPError):  # what ended the block counts
+                self.settle()
+            raise
+        self.settle()
 
     def _tell(self) -> None:
         for record in self.history[self._told :]:

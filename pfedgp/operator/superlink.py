@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +28,7 @@ from pfedgp.processes.signals import on_stop_signal
 from pfedgp_core.errors import ConfigError, RunFailedError
 from pfedgp_core.files.pem import plain_certificate, plain_copy, plain_key
 from pfedgp_core.files.private import as_private
+from pfedgp_core.wire.carried import OBJECTS_FOLDER
 from pfedgp_core.wire.versions import software_versions
 
 __all__ = ["run_server", "run_superexec"]
@@ -120,7 +122,8 @@ def _supervise(server: Server, stopped: threading.Event, umask: int) -> None:
             return
         if server.superexec:
             address, secret = server.control_address, server.state.secret
-            supervisor.start(_superexec(server.state, address, server.ca, secret, umask))
+            beside = {OBJECTS_FOLDER: str(server.state.objects)}  # a server app here sees what the SuperLink keeps
+            supervisor.start(_superexec(server.state, address, server.ca, secret, umask, beside))
         server.state.write_server(record | {"processes": _pids(supervisor)})
         _say(f"sites connect to port {server.fleet[1]} (gRPC, TLS, {join(*server.fleet)})")
         if called_as():
@@ -181,6 +184,7 @@ def _superlink(server: Server) -> Program:
     key = plain_copy(certs / "server.key", state.flwr, plain_key)
     command = [
         *(sys.executable, "-P", "-m", "pfedgp.operator.inside_superlink.process", str(server.connections)),
+        str(state.objects),
         "flower-superlink",
         *("--ssl-ca-certfile", str(plain_copy(server.ca, state.flwr, plain_certificate))),
         *("--ssl-certfile", str(certificate), "--ssl-keyfile", str(key)),
@@ -194,7 +198,9 @@ def _superlink(server: Server) -> Program:
     return Program("superlink", command, _environment(state.flwr), state.path)
 
 
-def _superexec(state: ServerState, runtime: str, ca: Path, secret: Path, umask: int) -> Program:
+def _superexec(
+    state: ServerState, runtime: str, ca: Path, secret: Path, umask: int, beside: Mapping[str, str] | None = None
+) -> Program:
     ca = plain_copy(ca, state.flwr, plain_certificate)
     command = [
         *COMMAND,
@@ -203,7 +209,7 @@ def _superexec(state: ServerState, runtime: str, ca: Path, secret: Path, umask: 
     ]
     # The server app's folder is the one of its SuperExec: relative paths of a run are below the state folder.
     # Reports and models are there to be shared: the folders of runs get the rights that the operator gives.
-    return Program("superexec", command, _environment(state.flwr), state.path, umask)
+    return Program("superexec", command, _environment(state.flwr) | dict(beside or {}), state.path, umask)
 
 
 def _pids(supervisor: ServerSupervisor) -> dict[str, int]:

@@ -32,6 +32,7 @@ from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, 
 from pfedgp.site.audit_trail import AuditTrail
 from pfedgp.site.flower_waits import Waits
 from pfedgp.site.gate import REFUSED, SiteGate
+from pfedgp.site.short_calls import ShortCalls, Shortly
 from pfedgp.site.worker_process import WorkerDied, WorkerLate, WorkerProcess, WorkerUnusable
 from pfedgp_core.errors import PFedGPError, PolicyError
 from pfedgp_core.wire.names import CONFIG, HELLO, INITIAL, NOTICE, ONBOARD, ROUND, SPLIT
@@ -67,6 +68,8 @@ class Agent(threading.Thread):
         Asked before a request is taken up and before its reply leaves.
     trail : AuditTrail
         Told of each reply before it leaves.
+    calls : ShortCalls, optional
+        With the state of the SuperNode, once it has one; else the agent calls over HTTP.
     """
 
     def __init__(
@@ -79,15 +82,13 @@ class Agent(threading.Thread):
         report: Callable[..., Any],
         gate: SiteGate,
         trail: AuditTrail,
+        calls: ShortCalls | None = None,
     ) -> None:
         super().__init__(name="pfedgp-agent", daemon=True)
         self._address, self._worker, self._waits, self._allowed, self._report = address, worker, waits, allowed, report
-        self._gate, self._trail = gate, trail
-        protected = frozenset({"/flwr.proto.Runtime/AcquireTask"})
+        self._gate, self._trail, self._calls = gate, trail, calls
+        self._secret = secret
         self._last, self._served, self._resting = time.monotonic(), False, False
-        self._executor = self._client(
-            "SuperExec", SuperExecAuthHttpInterceptor(master_secret=secret, protected_methods=protected)
-        )
 
     def run(self) -> None:
         """Serve until the process ends; what the agent cannot mend ends the process, which is then started anew."""
@@ -135,13 +136,14 @@ class Agent(threading.Thread):
     def _look(self) -> None:
         """Take the message that waits, if there is one."""
         try:
-            task = self._executor.AcquireTask(AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP]))
+            with closing(self._client()) as executor:
+                task = executor.AcquireTask(AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP]))
         except httpx.HTTPError as error:
             logger.warning("no task from the SuperNode: %s", error)
             time.sleep(IDLE)
             return
         if task.token:
-            with closing(self._client("flwr-clientapp", RuntimeTokenHttpInterceptor(task.token))) as client:
+            with closing(self._client(task.token)) as client:
                 self._serve(client)
 
     def _serve(self, client: RuntimeHttpClient) -> None:
@@ -229,13 +231,25 @@ class Agent(threading.Thread):
             self._report("problem", text=f"The worker was too slow for the server: {error}; it is started again.")
             return _error(message, ErrorCode.CLIENT_APP_CRASHED, "worker timed out"), context
 
-    def _client(self, name: str, interceptor: Any) -> RuntimeHttpClient:
+    def _client(self, token: str = "") -> Any:
+        """The SuperNode, for the task with this token, or to get one."""
+        if self._calls is not None and self._calls.state is not None:
+            return Shortly(self._calls.state, token)
+        protected = frozenset({"/flwr.proto.Runtime/AcquireTask"})
+        interceptor = (
+            RuntimeTokenHttpInterceptor(token)
+            if token
+            else SuperExecAuthHttpInterceptor(master_secret=self._secret, protected_methods=protected)
+        )
         # No retry invoker: Flower's own interrupts this whole process where the token of a task has expired.
         return RuntimeHttpClient.from_server_address(
             server_address=self._address,
             insecure=True,
             root_certificates=None,
-            interceptors=[RuntimeVersionHttpInterceptor(component_name=name), interceptor],
+            interceptors=[
+                RuntimeVersionHttpInterceptor(component_name="flwr-clientapp" if token else "SuperExec"),
+                interceptor,
+            ],
         )
 
 

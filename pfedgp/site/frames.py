@@ -11,7 +11,6 @@ from typing import Any
 __all__ = ["receive", "send"]
 
 _LENGTH = struct.Struct("!Q")
-_PIECE = 1 << 20
 
 
 def send(connection: socket.socket, value: Any) -> None:
@@ -36,10 +35,11 @@ def receive(connection: socket.socket) -> Any:
 
 
 def _exactly(connection: socket.socket, size: int) -> bytearray:
-    content = bytearray()
-    while len(content) < size:
-        piece = connection.recv(min(size - len(content), _PIECE))
-        if not piece:
+    content = bytearray(size)
+    left = memoryview(content)
+    while left:
+        read = connection.recv_into(left)
+        if not read:
             raise EOFError("the other side closed the connection")
-        content += piece
+        left = left[read:]
     return content

@@ -69,15 +69,16 @@ def _run(flags: list[str], events: Events, state: Path) -> int:
     from pfedgp.site.agent import Agent
     from pfedgp.site.audit_trail import AuditTrail
     from pfedgp.site.gate import SiteGate
+    from pfedgp.site.short_calls import ShortCalls
     from pfedgp.site.worker_process import WorkerProcess
 
-    waits = Waits()
-    for lost in patch_supernode(waits):
+    waits, calls = Waits(), ShortCalls()
+    for lost in patch_supernode(waits, calls):
         events.report("problem", text=lost)
     secret = secrets.token_bytes(32)
     worker = WorkerProcess(APP, lambda pid: events.report("worker", pid=pid))
     address = f"127.0.0.1:{flags[flags.index('--port') + 1]}"
-    Agent(address, secret, worker, waits, APP_ID, events.report, SiteGate(state), AuditTrail(state)).start()
+    Agent(address, secret, worker, waits, APP_ID, events.report, SiteGate(state), AuditTrail(state), calls).start()
     sys.argv = [
         *("flower-supernode", *flags),
         *("--isolation", "process", "--superexec-auth-secret-file", f"/dev/fd/{_pipe(secret)}"),

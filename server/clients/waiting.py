@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from flwr.serverapp import Grid
@@ -38,13 +39,13 @@ UNFIT_PATIENCE = 120.0
 SHOWN = 10  # names in a sentence
 
 
-def wait_for_clients(roster: "Roster", grid: Grid) -> None:
+def wait_for_clients(roster: "Roster", grid: Grid, meanwhile: Callable[[], object] = lambda: None) -> None:
     """Refresh a roster until enough clients are there; the first time, freeze it, and have them agree before.
 
     Before the first round that is every client of a simulated data set, or ``min-clients`` clients with data of their
     own; later it is ``min-results``. Where ``min-clients`` is 0 it is ``clients-per-round``, less the connected sites
     that could not take part for `UNFIT_PATIENCE`. A resumed run gives sites that were connected at its checkpoint some
-    time, and then goes on without them; a simulation goes on with all.
+    time, and then goes on without them; a simulation goes on with all. Before it waits, it calls `meanwhile`.
 
     Raises
     ------
@@ -71,6 +72,7 @@ def wait_for_clients(roster: "Roster", grid: Grid) -> None:
                 roster.freeze()
                 roster.started = True
                 return
+        meanwhile()
         unusable = not roster.started and bool(roster.connected) and roster.connected <= set(roster.refusals)
         unusable_since = (unusable_since or now) if unusable else None
         if unusable_since and now - unusable_since > BROKEN_PATIENCE:

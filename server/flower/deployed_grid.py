@@ -1,28 +1,48 @@
-"""The grid of a deployment: it pulls replies from the SuperLink itself, one by one and with a time limit.
+"""The grid of a deployment: it takes replies from the SuperLink itself, one by one and with a time limit.
 
 Flower's grid waits two hours for an object that never comes because its sender or the SuperLink died. And it builds the
 messages that it has pulled one after the other and lets an exception of any of them through, after it has confirmed
 them: one malformed reply would lose those of all others, and end the run. So this grid has a way of its own to take
-replies, over the connection of Flower's: each is fetched when it is asked for, and lost by no lost connection.
+replies, over the connection of Flower's: each is fetched when it is asked for, and lost by no lost connection. Requests
+go out as Flower's grid sends them, but for small objects, which they carry along (`pfedgp_core.wire.carried`).
 """
 
 import logging
+import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import httpx
 from flwr.app import Error, Message
-from flwr.app.message import make_message
+from flwr.app.message import make_message, remove_content_from_message
+from flwr.app.message.arraychunk import ArrayChunk
 from flwr.common.constant import ErrorCode
-from flwr.common.serde import metadata_from_proto  # type: ignore[attr-defined]
+from flwr.common.serde import message_to_proto, metadata_from_proto  # type: ignore[attr-defined]
 from flwr.proto.message_pb2 import ConfirmMessageReceivedRequest
-from flwr.proto.runtime_pb2 import PullAppMessagesRequest
+from flwr.proto.runtime_pb2 import PullAppMessagesRequest, PushAppMessagesRequest
 from flwr.serverapp import Grid
-from flwr.supercore.inflatable.inflatable_object import iterate_object_tree
-from flwr.supercore.inflatable.inflatable_protobuf_utils import make_pull_object_fn_protobuf
-from flwr.supercore.inflatable.inflatable_utils import ObjectPullError, inflate_object_from_contents, pull_objects
+from flwr.supercore.inflatable.inflatable_object import (
+    get_all_nested_objects,
+    get_object_tree,
+    iterate_object_tree,
+    no_object_id_recompute,
+)
+from flwr.supercore.inflatable.inflatable_protobuf_utils import (
+    make_pull_object_fn_protobuf,
+    make_push_object_fn_protobuf,
+)
+from flwr.supercore.inflatable.inflatable_utils import (
+    ObjectPullError,
+    inflate_object_from_contents,
+    pull_objects,
+    push_objects,
+)
 
+from pfedgp_core.files.object_files import offer, read
+from pfedgp_core.wire.carried import FILED, LARGEST, OBJECTS_FOLDER, attach, detach, fitting
 from server.flower.attended import attended
 from server.flower.deadline import in_exchange, seconds_left
 from server.flower.reply_checks import UNREADABLE
@@ -52,6 +72,35 @@ class DeployedGrid(WrappedGrid):
         super().__init__(grid)
         self._announced: dict[str, _Announced] = {}  # by the request: those that are not whole yet
 
+    def push_messages(self, messages: Iterable[Message]) -> list[str]:
+        """Send, and return the ids of what was accepted."""
+        listed = list(messages)
+        if not listed:
+            return []
+        client, run_id = self._grid._runtime_client, self._grid.run.run_id  # type: ignore[attr-defined]
+        with no_object_id_recompute():
+            for message in listed:
+                message.metadata.__dict__["_message_id"] = message.object_id
+            asked = PushAppMessagesRequest(
+                messages_list=[message_to_proto(remove_content_from_message(message)) for message in listed],
+                message_object_trees=[get_object_tree(message) for message in listed],
+            )
+            objects = {key: part for message in listed for key, part in get_all_nested_objects(message).items()}
+            attach(asked.messages_list[0], fitting(_carried(objects)))
+            try:
+                answer = client.PushMessages(asked)
+            except httpx.HTTPStatusError as error:
+                if not _is_too_large(error):
+                    raise
+                logger.error("the SuperLink refuses to take that many requests at once")
+                return []
+            push_objects(
+                objects,
+                make_push_object_fn_protobuf(client.PushObject, self._grid.node, run_id, answer.session_id),  # type: ignore[attr-defined]
+                object_ids_to_push=set(answer.objects_to_push),
+            )
+        return list(answer.message_ids)
+
     def pull_messages(self, message_ids: Any) -> Iterator[Message]:
         """Replies that have arrived to these requests, each fetched when it is asked for; see `_Replies`."""
         asked = list(message_ids)
@@ -66,26 +115,59 @@ class DeployedGrid(WrappedGrid):
                 PullAppMessagesRequest(message_ids=message_ids)
             )
         except httpx.HTTPStatusError as error:
-            if error.response.status_code != httpx.codes.REQUEST_ENTITY_TOO_LARGE:
+            if not _is_too_large(error):
                 raise
             logger.error("the SuperLink refuses to be asked for that many replies at once")
             return
         for message, tree in zip(answer.messages_list, answer.message_object_trees, strict=True):
-            self._announced[message.metadata.reply_to_message_id] = _Announced(message.metadata, tree)
+            self._announced[message.metadata.reply_to_message_id] = _Announced(message.metadata, tree, detach(message))
+
+
+def _carried(objects: Mapping[str, Any]) -> dict[str, bytes]:
+    """What a request carries of its objects: their contents, or the word that the SuperLink finds them as files."""
+    carried, folder = {}, _folder()
+    for object_id, part in objects.items():
+        if not isinstance(part, ArrayChunk) or len(part.data) < LARGEST:
+            carried[object_id] = part.deflate()
+        elif folder is not None:
+            with suppress(OSError):  # no room: it goes as ever
+                offer(folder, object_id, part.deflate())
+                carried[object_id] = FILED
+    return carried
+
+
+def _folder() -> Path | None:
+    """Where this server app and its SuperLink lay objects for each other, if there is such a place."""
+    named = os.environ.get(OBJECTS_FOLDER)
+    return Path(named) if named else None
+
+
+def _is_too_large(error: httpx.HTTPStatusError) -> bool:
+    return error.response.status_code == httpx.codes.REQUEST_ENTITY_TOO_LARGE
 
 
 class _Announced:
-    """A reply whose objects are on their way."""
+    """A reply whose objects are on their way, but for those that it has carried along."""
 
-    def __init__(self, metadata: Any, tree: Any) -> None:
+    def __init__(self, metadata: Any, tree: Any, carried: Mapping[str, bytes]) -> None:
         self.metadata = metadata
-        self.contents: dict[str, bytes] = {}
+        self.contents = dict(carried)
         self.gone = False  # an object is known to nobody, and will not come
         self._parts = [part.object_id for part in iterate_object_tree(tree)]
 
     def missing(self) -> list[str]:
         """Objects that are not here."""
         return [part for part in self._parts if part not in self.contents]
+
+    def read_files(self) -> None:
+        """Put the content of objects that the SuperLink keeps as files in the place of its word."""
+        folder = _folder()
+        for object_id in [key for key, content in self.contents.items() if content == FILED]:
+            content = None if folder is None else read(folder, object_id)
+            if content is None:
+                del self.contents[object_id]
+            else:
+                self.contents[object_id] = content
 
     def taking(self, pull: Callable[[str], bytes]) -> Callable[[str], bytes]:
         """A function that pulls an object and keeps it, for as often as it takes."""
@@ -130,17 +212,20 @@ class _Replies:
         client, node = self._grid._runtime_client, self._grid.node
         run_id, left = self._grid.run.run_id, seconds_left()
         later = in_exchange() and left > 0
+        reply.read_files()
+        missing = reply.missing()
         try:
-            attended(
-                lambda: pull_objects(
-                    reply.missing(),
-                    reply.taking(make_pull_object_fn_protobuf(client.PullObject, node, run_id)),
-                    max_time=0.0 if later else left,
-                    max_tries_per_object=None,
-                    initial_backoff=FIRST_WAIT,
-                    backoff_cap=LAST_WAIT,
+            if missing:
+                attended(
+                    lambda: pull_objects(
+                        missing,
+                        reply.taking(make_pull_object_fn_protobuf(client.PullObject, node, run_id)),
+                        max_time=0.0 if later else left,
+                        max_tries_per_object=None,
+                        initial_backoff=FIRST_WAIT,
+                        backoff_cap=LAST_WAIT,
+                    )
                 )
-            )
         except ObjectPullError:
             if later and not reply.gone:
                 return None

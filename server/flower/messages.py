@@ -192,6 +192,9 @@ def push(grid: Grid, messages: list[Message]) -> list[str]:
     return [message_id for message_id in grid.push_messages(messages) if message_id]
 
 
+def _nothing() -> None: ...
+
+
 def exchange(
     grid: Grid,
     messages: list[Message],
@@ -199,6 +202,7 @@ def exchange(
     names: Mapping[int, str] | None = None,
     window: int | None = None,
     late: Late | None = None,
+    meanwhile: Callable[[], object] = _nothing,
 ) -> Iterator[Message]:
     """Send requests and yield the replies one by one, until all are there or `timeout` seconds have passed.
 
@@ -220,6 +224,8 @@ def exchange(
         Requests that may be under way at a time (default: any number).
     late : Late, optional
         Requests of former exchanges, whose answers are fetched as well and go there; it may end this one early.
+    meanwhile : callable
+        Called once the first requests are sent, while nobody can have answered yet.
     """
     deadline = time.monotonic() + timeout
     waiting = deque(messages)
@@ -236,6 +242,8 @@ def exchange(
             batch = [waiting.popleft() for _ in range(room)]
             sent = set(push(grid, batch))
             pending |= {m.metadata.message_id: m for m in batch if m.metadata.message_id in sent}
+        meanwhile()
+        meanwhile = _nothing
         for reply in _arrived(grid, [*pending, *(late.open_requests() if late else ())], deadline):
             if late and late.take(reply):
                 continue

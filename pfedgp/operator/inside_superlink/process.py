@@ -1,10 +1,11 @@
 """The process of the SuperLink: Flower's own program, behind the guard of the Fleet port, losing no message.
 
-python -P -m pfedgp.operator.inside_superlink.process CONNECTIONS flower-superlink OPTIONS
+python -P -m pfedgp.operator.inside_superlink.process CONNECTIONS OBJECTS flower-superlink OPTIONS
 """
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.patch import lost_patches, refuse_lost
@@ -13,7 +14,9 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run it; the first argument is how many connections the Fleet port holds, the others are its command line."""
+    """Run it; before its command line come how many connections the Fleet port holds, and the folder of objects."""
+    from pfedgp.operator.inside_superlink.carried_objects import CarriedObjects
+    from pfedgp.operator.inside_superlink.filed_objects import FiledObjects
     from pfedgp.operator.inside_superlink.fleet_guard import FleetGuard
     from pfedgp.operator.inside_superlink.held_looks import HeldLooks
     from pfedgp.operator.inside_superlink.kept_replies import KeptReplies
@@ -29,10 +32,11 @@ def main(arguments: Sequence[str]) -> None:
         refuse_lost(patches)
     except ConfigError as error:
         sys.exit(str(error))
-    optional = (SuperLinkBodies(), RareCleanup(), LongLog(), KnownKeys(), HeldLooks(), ShortWays())
+    objects = (FiledObjects(Path(arguments[1])), CarriedObjects())
+    optional = (SuperLinkBodies(), RareCleanup(), LongLog(), KnownKeys(), *objects, HeldLooks(), ShortWays())
     for patch in (*patches, *(patch for patch in optional if not lost_patches([patch]))):
         patch.apply()
-    sys.argv = list(arguments[1:])
+    sys.argv = list(arguments[2:])
     from flwr.superlink.cli import flower_superlink
 
     flower_superlink()

@@ -15,6 +15,7 @@ from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, 
 from flwr.supercore.run import Run
 from flwr.superlink.grid.http_grid import HttpGrid
 
+from pfedgp_core.wire.carried import ids_of
 from server.flower import grid as patient_grid
 from server.flower.grid import PatientGrid
 from server.flower.messages import exchange, request
@@ -46,7 +47,7 @@ class SuperLink:
     def PushMessages(self, asked: Any) -> PushAppMessagesResponse:
         self.sessions += 1
         for message, tree in zip(asked.messages_list, asked.message_object_trees, strict=True):
-            self._pending |= {tree.object_id, *(child.object_id for child in tree.children)}
+            self._pending |= set(ids_of(tree))
             node, message_id = message.metadata.dst_node_id, message.metadata.message_id
             question = Message(RecordDict(), dst_node_id=node, message_type="train", ttl=60.0)
             question.metadata.__dict__["_message_id"] = message_id

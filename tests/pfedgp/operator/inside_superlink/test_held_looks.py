@@ -52,7 +52,7 @@ class SuperLink(Stock):
         question = request_to(run, node)
         question.metadata.__dict__["_message_id"] = request
         reply = Message(RecordDict(), reply_to=question)
-        reply.metadata.__dict__["_ttl"] -= 1.0  # it ends with its request, which is a little older than this copy
+        reply.metadata.__dict__["_ttl"] -= 600.0  # it ends with its request, which is a little older than this copy
         reply.metadata.__dict__["_message_id"] = reply.object_id
         for store in self.announce(run, reply):
             store()

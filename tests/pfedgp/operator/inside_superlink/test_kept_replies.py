@@ -33,7 +33,7 @@ class SuperLink(Requests):
         question = Message(RecordDict(), dst_node_id=node, message_type="train")
         question.metadata.__dict__.update(_run_id=run, _src_node_id=SUPERLINK_NODE_ID, _message_id=request)
         reply = Message(RecordDict(), reply_to=question)
-        reply.metadata.__dict__["_ttl"] -= 1.0  # it ends with its request, which is a little older than this copy
+        reply.metadata.__dict__["_ttl"] -= 600.0  # it ends with its request, which is a little older than this copy
         reply.metadata.__dict__["_message_id"] = reply.object_id
         stored, _ = self.state.store_message_and_object_tree(
             reply, get_object_tree(reply), self.state.start_session(run)
