@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["ObjectFiles", "offer", "read"]
+__all__ = ["ObjectFiles", "has_hash", "offer", "read", "write_object"]
 
 _ID = re.compile(r"[0-9a-f]{64}")
 _OFFER = ".offer"
@@ -23,7 +23,7 @@ _OFFER = ".offer"
 
 def offer(folder: Path, object_id: str, content: bytes) -> None:
     """Lay an object where the SuperLink that keeps this folder adopts it; OSError where it cannot be written."""
-    _write(folder / f"{_checked(object_id)}{_OFFER}", content)
+    write_object(folder / f"{_checked(object_id)}{_OFFER}", content)
 
 
 def read(folder: Path, object_id: str) -> bytes | None:
@@ -73,10 +73,10 @@ class ObjectFiles:
 
     def keep(self, object_id: str, content: bytes) -> bool:
         """Write an object, unless its content has another hash; whether it is there."""
-        if not (_ID.fullmatch(object_id) and _has_hash(object_id, content)):
+        if not (_ID.fullmatch(object_id) and has_hash(object_id, content)):
             return False
         if object_id not in self._known:
-            _write(self.folder / object_id, content)
+            write_object(self.folder / object_id, content)
             self._known.add(object_id)
         return True
 
@@ -85,7 +85,7 @@ class ObjectFiles:
         path = self.folder / f"{_checked(object_id)}{_OFFER}"
         with suppress(OSError):
             content = path.read_bytes()
-            if _has_hash(object_id, content) and sound(content):
+            if has_hash(object_id, content) and sound(content):
                 os.replace(path, self.folder / object_id)
                 self._known.add(object_id)
             path.unlink(missing_ok=True)
@@ -104,7 +104,7 @@ class ObjectFiles:
         content = read(self.folder, object_id)
         if content is None or object_id in self._known:
             return content
-        if not _has_hash(object_id, content):
+        if not has_hash(object_id, content):
             return None
         self._known.add(object_id)
         return content
@@ -116,7 +116,8 @@ class ObjectFiles:
             (self.folder / object_id).unlink(missing_ok=True)
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_object(path: Path, content: bytes) -> None:
+    """Write a file of its owner's alone that appears whole; OSError where it cannot be written."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.partial")
     try:
         with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
@@ -134,5 +135,6 @@ def _checked(object_id: str) -> str:
     return object_id
 
 
-def _has_hash(object_id: str, content: bytes) -> bool:
+def has_hash(object_id: str, content: bytes) -> bool:
+    """Whether an object's id is the hash of this content."""
     return hashlib.sha256(content).hexdigest() == object_id

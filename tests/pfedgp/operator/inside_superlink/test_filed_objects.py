@@ -156,7 +156,7 @@ def test_no_room_for_a_file_is_a_refusal(folder: Path, database: str, monkeypatc
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pfedgp_core.files.object_files._write", full)
+    monkeypatch.setattr("pfedgp_core.files.object_files.write_object", full)
     link = carried.SuperLink(database)
     run, node = link.start_run(), link.register(b"a")
     request = large(run, node)
