@@ -1,15 +1,16 @@
-"""How many labels `pfedgp suggest` saves against a random choice, on scikit-learn's digits or on features of CIFAR-10.
+r"""How many labels `pfedgp suggest` saves against a random choice, on scikit-learn's digits or on features of CIFAR-10.
 
     pfedgp simulate --seed 0 --rounds 40 --set unseen-clients=2 --out runs/digits
     python -m experiments.label_suggestions --model runs/digits/best
-    pfedgp simulate --dataset cifar10 --data-root cifar10.npz --rounds 60 --set unseen-clients=2 --out runs/cifar
+    pfedgp simulate --dataset cifar10 --data-root cifar10.npz --clients 500 --rounds 300 --set evaluate-every=300 \
+        --out runs/cifar
     python -m experiments.label_suggestions --model runs/cifar/best --dataset cifar10 --data-root cifar10.npz
 
 A site begins with ten random labelled samples and labels ten more at a time, up to a hundred: those that are
-suggested, or random ones (the mean of three draws). Its pool is the data set's validation samples, the first thousand
-at most, which trained nothing but helped to choose the best round of the model; accuracy is that on the first two
-thousand test samples at most. A seed draws the first ten. The accuracy to be reached is that of 50, or of all 100,
-random labels; labels between two steps are interpolated.
+suggested, or random ones (the mean of three draws). Its pool is the data set's validation samples, a thousand drawn
+ones at most, which trained nothing but may have helped to choose the best round of the model; accuracy is that on two
+thousand drawn test samples at most. A seed draws the first ten. The accuracy to be reached is that of 50, or of all
+100, random labels; labels between two steps are interpolated.
 """
 
 import argparse
@@ -34,8 +35,7 @@ class Labelling:
     def __init__(self, path: Path, name: str = "digits", root: str = "") -> None:
         self.model, _ = read_model(path)
         dataset = load_dataset(name, root)
-        self.pool = Split(dataset.validation.inputs[:POOL], dataset.validation.labels[:POOL])
-        self.test = Split(dataset.test.inputs[:TEST], dataset.test.labels[:TEST])
+        self.pool, self.test = some_of(dataset.validation, POOL), some_of(dataset.test, TEST)
         self.features = self.model.features(self.pool.inputs)
         self.test_features = self.model.features(self.test.inputs)
 
@@ -55,6 +55,13 @@ class Labelling:
             rest = np.setdiff1d(np.arange(len(self.pool)), rows)
             chosen = suggest(site, self.features[rest], STEP).rows if rng is None else rng.permutation(len(rest))[:STEP]
             rows = np.concatenate([rows, rest[chosen]])
+
+
+def some_of(split: Split, most: int) -> Split:
+    """Drawn samples, because those of some files are in the order of their classes; all where there are not more."""
+    n = len(split.labels)
+    rows = np.sort(np.random.default_rng(0).permutation(n)[:most]) if n > most else np.arange(n)
+    return Split(split.inputs[rows], split.labels[rows])
 
 
 def labels_for(accuracy: float, curve: np.ndarray) -> float:

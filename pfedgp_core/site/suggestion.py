@@ -1,14 +1,17 @@
-r"""Which samples to label next: the most uncertain ones that tell different things.
+r"""Which samples to label next: those that tell most about all that the site is unsure of.
 
-A candidate's score is the entropy of its prediction times the variance that the kernel leaves it, given the site's
-samples and the candidates that were chosen before:
+A candidate's score is how much its label would take of the variance that the kernel leaves the whole pool, each sample
+of which counts with the entropy of its prediction:
 
 .. math::
-    H(x) \, \bigl( k(x, x) - k(x, A) \, (K_A + 4 I)^{-1} \, k(A, x) \bigr)
+    \sum_r H(r) \, \frac{C(x, r)^2}{C(x, x) + 4}, \qquad C = K - K_{\cdot A} \, (K_A + 4 I)^{-1} \, K_{A \cdot}
 
-The choice is greedy. A label tells of a latent value what an observation with variance 4 tells at most: that is the
-inverse mean of the Polya-Gamma variable at 0. So a chosen sample takes variance from those like it, and from none else,
-and its label is not needed for that. A site of one class is sure of every answer, so there the variance alone decides.
+where A are the site's samples and the candidates that were chosen before. So a sample is worth the more, the more
+uncertain samples are like it; one that is like no other, or like those of A, is worth little. Cohn, Ghahramani and
+Jordan (1996), "Active learning with statistical models", choose so without the weights. The choice is greedy. A label
+tells of a latent value what an observation with variance 4 tells at most: that is the inverse mean of the Polya-Gamma
+variable at 0, so that the labels of what was chosen are not needed. A site of one class is sure of every answer, so
+there all samples count alike.
 """
 
 from dataclasses import dataclass
@@ -25,6 +28,8 @@ __all__ = ["Suggestion", "greedy_batch", "suggest"]
 
 NOISE = 4.0  # of a label, as an observation of a latent value
 MOST = 4_000  # samples of the site that are known; in their canonical order, which is that of hashes, the first ones
+# Samples of the pool, evenly spaced, that stand for all of it, and numbers of a matrix of these and the candidates.
+STAND_FOR_ALL, FEWEST_STAND, NUMBERS = 1_000, 100, 20_000_000
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,7 @@ def suggest(site: SavedSite, features: Tensor, count: int) -> Suggestion:
 def greedy_batch(
     kernel: Kernel, known: Tensor, candidates: Tensor, weights: np.ndarray, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Choose candidates one by one by weight times remaining variance; N^3 + T N (N + count) operations.
+    """Choose candidates one by one by the variance that they take from all; N^3 + T N (N + R) + T R count operations.
 
     Parameters
     ----------
@@ -103,11 +108,15 @@ def greedy_batch(
         explained = torch.linalg.solve_triangular(factor, kernel.cross(X, Y), upper=False)
         prior = kernel.diagonal(Y)
         variance = (prior - explained.square().sum(0)).clamp_min(0)
-        scales = torch.from_numpy(weights).clamp_min(0)
+        R = _standing_for(len(Y))
+        scales = torch.from_numpy(weights)[R].clamp_min(0).sqrt()
+        # [T, R]: covariances of the candidates with those that stand for all, times the roots of their weights.
+        left = (kernel.cross(Y, Y[R]) - explained.T @ explained[:, R]) * scales
         free = torch.ones(len(Y), dtype=torch.bool)
         rows, shares, steps = [], [], [explained]
         for _ in range(min(count, len(Y))):
-            best = int(torch.where(free, scales * variance, -1.0).argmax())
+            taken = torch.linalg.vector_norm(left, dim=1).square() / (variance + NOISE)
+            best = int(torch.where(free, taken, -1.0).argmax())
             rows.append(best)
             shares.append(float(variance[best] / prior[best]))
             free[best] = False
@@ -116,4 +125,11 @@ def greedy_batch(
             step = (cross / (variance[best] + NOISE).sqrt())[None]
             steps.append(step)
             variance = (variance - step[0].square()).clamp_min(0)
+            left.addr_(step[0], step[0][R] * scales, alpha=-1.0)
     return np.array(rows, dtype=np.int64), np.array(shares)
+
+
+def _standing_for(total: int) -> Tensor:
+    """Rows, evenly spaced, of the candidates that stand for all; of few candidates all."""
+    most = min(STAND_FOR_ALL, max(FEWEST_STAND, NUMBERS // total))
+    return torch.from_numpy(np.linspace(0, total - 1, min(total, most)).round().astype(np.int64))

@@ -7,6 +7,7 @@ import torch
 from pfedgp_core.errors import DataError
 from pfedgp_core.kernels.base import unit_sphere
 from pfedgp_core.kernels.make import make_kernel
+from pfedgp_core.site import suggestion
 from pfedgp_core.site.suggestion import NOISE, greedy_batch, suggest
 from tests.core.site.test_saved import VARIANTS, data, site_of
 
@@ -17,21 +18,50 @@ def points(n: int, seed: int) -> torch.Tensor:
     return torch.from_numpy(np.random.default_rng(seed).normal(size=(n, 4)))
 
 
-def test_variances_are_those_of_a_gaussian_process_on_all_points_so_far() -> None:
+def variances(known: torch.Tensor, pool: torch.Tensor) -> np.ndarray:
+    """What a Gaussian process on the known points leaves of each point of the pool."""
+    given, new = unit_sphere(known), unit_sphere(pool)
+    cross = KERNEL.cross(new, given)
+    solved = torch.linalg.solve(KERNEL.gram(given, NOISE), cross.T)
+    return (KERNEL.diagonal(new) - (cross * solved.T).sum(1)).numpy()
+
+
+def test_the_choice_is_what_takes_most_of_the_pools_weighted_variance() -> None:
     known, pool = points(12, 0), points(30, 1)
     weights = np.random.default_rng(2).uniform(size=30)
     rows, shares = greedy_batch(KERNEL, known, pool, weights, 8)
     chosen: list[int] = []
     for row, share in zip(rows.tolist(), shares.tolist(), strict=True):
-        given, new = unit_sphere(torch.cat([known, pool[chosen]])), unit_sphere(pool)
-        cross = KERNEL.cross(new, given)
-        solved = torch.linalg.solve(KERNEL.gram(given, NOISE), cross.T)
-        variance = KERNEL.diagonal(new) - (cross * solved.T).sum(1)
-        scores = variance.numpy() * weights
-        scores[chosen] = -1
-        assert row == scores.argmax()
-        assert share == pytest.approx(float(variance[row]) / 8)
+        before = variances(torch.cat([known, pool[chosen]]), pool)
+        after = [variances(torch.cat([known, pool[[*chosen, each]]]), pool) for each in range(30)]
+        taken = np.array([weights @ (before - left) for left in after])
+        taken[chosen] = -1
+        assert row == taken.argmax()
+        assert share == pytest.approx(before[row] / 8)
         chosen.append(row)
+
+
+def test_a_sample_like_many_unsure_ones_comes_before_one_that_is_like_no_other() -> None:
+    crowd = torch.tensor([[0.0, 1.0, 0.0, 0.0]]) + 0.05 * points(20, 1)
+    alone = torch.tensor([[0.0, 0.0, 1.0, 0.0]])
+    pool = torch.cat([alone, crowd]).double()
+    known = torch.tensor([[1.0, 0.0, 0.0, 0.0]]).double()
+    assert greedy_batch(KERNEL, known, pool, np.ones(21), 1)[0][0] != 0
+    sure_of_the_crowd = np.array([1.0] + 20 * [0.0])
+    assert greedy_batch(KERNEL, known, pool, sure_of_the_crowd, 1)[0][0] == 0
+
+
+def test_of_a_large_pool_some_stand_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suggestion, "STAND_FOR_ALL", 3)
+    assert suggestion._standing_for(2).tolist() == [0, 1]
+    assert suggestion._standing_for(9).tolist() == [0, 4, 8]
+    weights = np.zeros(9)
+    weights[4] = 1.0
+    pool = points(9, 3)
+    assert greedy_batch(KERNEL, points(5, 0), pool, weights, 1)[0].tolist() == [4]
+    monkeypatch.setattr(suggestion, "STAND_FOR_ALL", 1_000)
+    assert len(suggestion._standing_for(1_000_000)) == suggestion.FEWEST_STAND
+    assert len(suggestion._standing_for(10_000)) == 1_000
 
 
 def test_of_equal_candidates_one_is_enough() -> None:
