@@ -1,4 +1,4 @@
-"""The containers of the session, built and started once, and a run that several tests look at."""
+"""The image and the containers of the session, made once, and a run that several tests look at."""
 
 import os
 import time
@@ -10,12 +10,24 @@ from tests.deploy.containers.compose import Project, Watched, docker, runner
 
 
 @pytest.fixture(scope="session")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    project = Project(tmp_path_factory.mktemp("compose"))
+def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Its name."""
+    project, began = Project(tmp_path_factory.mktemp("image")), time.monotonic()
     try:
-        began = time.monotonic()
         project.compose("build", "setup")
         print(f"\nimage built in {time.monotonic() - began:.0f} s")
+        yield project.image
+    finally:
+        if os.environ.get("PFEDGP_COMPOSE_KEEP") != "1":
+            docker("rmi", project.image, check=False)
+
+
+@pytest.fixture(scope="session")
+def project(image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    project = Project(tmp_path_factory.mktemp("compose"))
+    assert project.image == image
+    try:
+        began = time.monotonic()
         project.compose("up", "--detach", "superexec", "client-00", "client-01", "client-02")
         project.wait_healthy()
         print(f"all services healthy after {time.monotonic() - began:.0f} s")
@@ -24,7 +36,6 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     finally:
         if os.environ.get("PFEDGP_COMPOSE_KEEP") != "1":
             project.remove()
-            docker("rmi", project.image, check=False)
 
 
 @pytest.fixture(scope="session")
