@@ -21,7 +21,7 @@ __all__ = ["PRESETS", "preset_settings"]
 
 Flat = dict[str, Value]
 
-VISITS_OF_A_HEAD = 1000  # rounds x clients a round from which a shared head is ahead (docs/calibration.md)
+VISITS_OF_A_HEAD = 300  # rounds x clients a round from which a shared head is ahead (docs/calibration.md)
 
 _PAPER: Flat = {
     "rounds": 1000,

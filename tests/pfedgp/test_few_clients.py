@@ -40,8 +40,8 @@ def test_what_the_user_gives_is_kept_and_refused() -> None:
 
 
 def test_a_short_run_of_few_clients_takes_no_shared_head() -> None:
-    assert collect_settings({}, {"preset": "auto"}, ["clients=2", "rounds=300"]).objective == "predictive"
-    assert collect_settings({}, {"preset": "auto"}, ["clients=5", "rounds=300"]).objective == "softmax"
+    assert collect_settings({}, {"preset": "auto"}, ["clients=2", "rounds=100"]).objective == "predictive"
+    assert collect_settings({}, {"preset": "auto"}, ["clients=5", "rounds=100"]).objective == "softmax"
 
 
 def test_the_command_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
