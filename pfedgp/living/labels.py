@@ -75,10 +75,10 @@ def check_labels(args: argparse.Namespace) -> int:
 def _text(result: dict[str, Any]) -> str:
     checked = counted(result["checked"], "sample")
     lines = [
-        f"Site {result['site']!r}: of {checked} the others contradict the label of "
-        f"{result['contradicted']}, the most doubtful first:"
+        f"Site {result['site']!r}: of {checked} the others give the own label of {result['contradicted']} less than half, the most "
+        "doubtful first:"
         if result["contradicted"]
-        else f"Site {result['site']!r}: no label of {checked} is contradicted by the others."
+        else f"Site {result['site']!r}: the others give every label of {checked} at least half."
     ]
     if result["took_part"]:
         lines.append("The site took part in the training, whose features know its labels: wrong ones are hard to see.")

@@ -37,7 +37,8 @@ def log_federation(spec: DataSpec, hellos: Sequence[Hello], listed: bool) -> Non
             "sites may decide otherwise: set class-names to fix it",
             few(others),
         )
-    logger.info("the federation's classes: %s", f"{len(names)}, {few(names, SHOWN)}" if names else "none, a regression")
+    said = f"{few(names, SHOWN)} ({len(names)} in all)" if names else "none, a regression"
+    logger.info("the federation's classes: %s", said)
     if spec.columns:
         logger.info("the federation's columns: %s", columns_text(spec.columns))
     others = [hello.name for hello in hellos if hello.columns and hello.columns != spec.columns]
