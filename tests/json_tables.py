@@ -24,7 +24,7 @@ TABLES = {
     "learn --undo": ("living-site.md", "`--undo` prints"),
     "policy": ("governance.md", "| `pfedgp policy --json` |"),
     "predict": ("after-training.md", "| `pfedgp predict --json` |"),
-    "suggest": ("living-site.md", "\n## Suggest\n"),
+    "suggest": ("living-site.md", "| `pfedgp suggest --json` |"),
     "watch": ("living-site.md", "\n## Watch\n"),
     "withdraw": ("governance.md", "| `pfedgp withdraw --json` |"),
 }

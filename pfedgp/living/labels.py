@@ -75,8 +75,8 @@ def check_labels(args: argparse.Namespace) -> int:
 def _text(result: dict[str, Any]) -> str:
     checked = counted(result["checked"], "sample")
     lines = [
-        f"Site {result['site']!r}: of {checked} the others give the own label of {result['contradicted']} less than half, the most "
-        "doubtful first:"
+        f"Site {result['site']!r}: of {checked} the others give the own label of {result['contradicted']} less than "
+        "half, the most doubtful first:"
         if result["contradicted"]
         else f"Site {result['site']!r}: the others give every label of {checked} at least half."
     ]

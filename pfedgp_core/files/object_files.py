@@ -52,7 +52,8 @@ class ObjectFiles:
     def sweep(self, wanted: Callable[[str], bool]) -> None:
         """Remove what a former process has left and nobody asks for; before any other call."""
         for path in self.folder.iterdir():
-            if not (_ID.fullmatch(path.name) and wanted(path.name)):
+            # A folder is not ours: a disk that is mounted here has one, lost+found.
+            if not path.is_dir() and not (_ID.fullmatch(path.name) and wanted(path.name)):
                 path.unlink(missing_ok=True)
 
     @contextmanager
@@ -97,7 +98,7 @@ class ObjectFiles:
 
     def exists(self, object_id: str) -> bool:
         """Whether there is such a file."""
-        return object_id in self._known or (self.folder / object_id).exists()
+        return object_id in self._known or bool(_ID.fullmatch(object_id) and (self.folder / object_id).exists())
 
     def read(self, object_id: str) -> bytes | None:
         """Its content; None where it is gone, or is not what was written."""

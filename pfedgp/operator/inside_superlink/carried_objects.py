@@ -10,6 +10,7 @@ import functools
 import importlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from itertools import islice
 from typing import Any, ClassVar
 
 from pfedgp_core.patch import Patch, lacks
@@ -17,6 +18,7 @@ from pfedgp_core.wire.carried import FILED, LARGEST, MOST, WANTED, attach, detac
 
 __all__ = ["CarriedObjects"]
 
+CARRIED = 900  # objects of a message that are carried, fewer than the variables that any SQLite takes
 _SITES = "flwr.server.superlink.fleet.message_handler.message_handler"
 _APPS = "flwr.superlink.servicer.runtime.runtime_handlers"
 _STATE = "flwr.server.superlink.linkstate"
@@ -120,7 +122,7 @@ def _give(answer: Any, state: Any, store: Any, files: bool = False) -> list[tupl
     given, room = [], MOST
     with _transaction(state) if answer.messages_list else nullcontext():
         for message, tree in zip(answer.messages_list, answer.message_object_trees, strict=True):
-            found = _contents(store, list(ids_of(tree)))
+            found = _contents(store, list(dict.fromkeys(islice(ids_of(tree), CARRIED + 1))), room)
             contents = fitting({key: each for key, each in found.items() if files or each != FILED}, room)
             attach(message, contents)
             size = sum(map(len, contents.values()))
@@ -129,15 +131,29 @@ def _give(answer: Any, state: Any, store: Any, files: bool = False) -> list[tupl
     return given
 
 
-def _contents(store: Any, ids: list[str]) -> dict[str, bytes]:
-    """What a store has for these objects, where it is small, in the order of the ids."""
+def _contents(store: Any, ids: list[str], room: int) -> dict[str, bytes]:
+    """What a store has for these objects, where it is small, in the order of the ids; no more than `room` bytes.
+
+    A site makes the tree of its replies. One of more than `CARRIED` objects costs no query: its objects go by calls.
+    """
+    if len(ids) > CARRIED:
+        return {}
     if hasattr(store, "session"):
         from flwr.supercore.state.schema.objectstore_models import StoredObject
         from sqlalchemy import func, select
 
-        wanted = StoredObject.object_id.in_(ids), func.length(StoredObject.content) <= LARGEST
+        size = func.length(StoredObject.content)
         with store.session() as session:
-            found = dict(session.execute(select(StoredObject.object_id, StoredObject.content).where(*wanted)).all())
+            sizes = dict(
+                session.execute(select(StoredObject.object_id, size).where(StoredObject.object_id.in_(ids))).all()
+            )
+            small = []
+            for each in ids:
+                if 0 < sizes.get(each, 0) <= min(LARGEST, room):
+                    small.append(each)
+                    room -= sizes[each]
+            wanted = select(StoredObject.object_id, StoredObject.content).where(StoredObject.object_id.in_(small))
+            found = dict(session.execute(wanted).all())
     else:
         get = type(store).get
         get = getattr(get, "__wrapped__", get)  # which reads no files

@@ -86,3 +86,17 @@ def test_what_nobody_wants_after_storing_is_removed(tmp_path: Path) -> None:
     with files.storing(ID, lambda: True):
         files.keep(ID, CONTENT)
     assert files.exists(ID)
+
+
+def test_a_folder_among_the_files_stays(tmp_path: Path) -> None:
+    (tmp_path / "lost+found").mkdir()
+    (tmp_path / ".half.partial").write_bytes(b"x")
+    ObjectFiles(tmp_path).sweep(lambda _: False)
+    assert [path.name for path in tmp_path.iterdir()] == ["lost+found"]
+
+
+@pytest.mark.parametrize("object_id", ["z" * 5000, "../outside", ""])
+def test_what_is_no_hash_is_no_file(tmp_path: Path, object_id: str) -> None:
+    (tmp_path / "outside").write_bytes(b"x")
+    (tmp_path / "objects").mkdir()
+    assert not ObjectFiles(tmp_path / "objects").exists(object_id)

@@ -111,7 +111,8 @@ def test_a_run_that_is_killed_again_and_again_goes_on(tmp_path: Path) -> None:
         killed(lambda at=server_round: resume(out, at_message(TRAIN, at), deployed=True))
     run = resume(out, deployed=True)
     assert same(run, uninterrupted(SETTINGS, True))
-    assert [again["after_round"] for again in run.summary["run"]["resumed"]] == [0, 1, 2, 3]
+    # A checkpoint is written once the next requests are sent: a kill in between costs a round and leaves no trace.
+    assert [again["after_round"] for again in run.summary["run"]["resumed"]] == [0, 1, 2]
 
 
 def test_a_damaged_checkpoint_costs_its_round_only(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -16,9 +16,10 @@ from flwr.server.superlink.fleet.message_handler import message_handler
 from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, get_object_tree
 from flwr.superlink.servicer.runtime import runtime_handlers
 
+from pfedgp.operator.inside_superlink import carried_objects
 from pfedgp.operator.inside_superlink.carried_objects import CarriedObjects
 from pfedgp_core.wire import carried
-from pfedgp_core.wire.carried import WANTED, attach, detach
+from pfedgp_core.wire.carried import MOST, WANTED, attach, detach
 from tests.pfedgp.operator.inside_superlink.test_kept_replies import SuperLink as Stock
 
 
@@ -200,3 +201,28 @@ def test_an_error_reply_comes_by_calls(database: str) -> None:
 def test_flower_has_what_it_needs() -> None:
     assert CarriedObjects().missing() == ""
     assert carried.RECORD not in ("arrays", "config", "metrics")
+
+
+def test_a_reply_of_very_many_objects_is_fetched_by_calls(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A site makes the tree of its reply; one query for all of its objects would fail, for all replies of the look."""
+    link = SuperLink(database)
+    run, node = link.start_run(), link.register(b"a")
+    request = request_to(run, node)
+    link.send(run, request, contents_of(request))
+    link.look(node)
+    reply = reply_to(request)
+    assert link.reply(node, reply, contents_of(reply)) == []
+    monkeypatch.setattr(carried_objects, "CARRIED", len(contents_of(reply)) - 1)
+    assert link.fetch(run, request.metadata.message_id) == {}
+
+
+def test_no_content_is_read_for_which_there_is_no_room(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = SuperLink(database)
+    run, node = link.start_run(), link.register(b"a")
+    request = request_to(run, node)
+    link.send(run, request, contents_of(request))
+    found = carried_objects._contents(link.store, list(contents_of(request)), MOST)
+    assert found == contents_of(request)
+    first = next(iter(found))
+    if hasattr(link.store, "session"):
+        assert carried_objects._contents(link.store, list(found), len(found[first])) == {first: found[first]}
