@@ -239,7 +239,9 @@ def test_a_run_whose_superexec_was_killed_fails_and_is_resumed(deployment: Deplo
     resumed = deployment.start_run("superexec", verb="resume")
 
     assert resumed.ends(180) == 0, resumed.text
-    assert rounds_shown(resumed.text) == list(range(reached + 1, 13))
+    shown = rounds_shown(resumed.text)
+    assert shown[0] in (reached, reached + 1)  # the checkpoint of a round is written once the next requests are sent
+    assert shown == list(range(shown[0], 13))
     assert [record["round"] for record in deployment.rounds("superexec")] == list(range(1, 13))
 
 
