@@ -8,6 +8,7 @@ import numpy as np
 from flwr.app import Message
 
 from pfedgp_core.bounded_counts import bounded_counts
+from pfedgp_core.learning.timing import CPU
 from pfedgp_core.learning.vector_store import VectorStore
 from pfedgp_core.metrics.best_choice import Measured
 from pfedgp_core.metrics.sampling import sampling_errors
@@ -104,6 +105,11 @@ class Evaluation:
     def sampled(self) -> bool:
         """Whether some of the clients that could have been asked were, and not all."""
         return len(self.asked) + len(self.riding) < self.able
+
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU seconds that the clients that answered spent on it."""
+        return sum(a.reply.seconds.get(CPU, 0.0) for a in self.replies.accepted.values())
 
     @property
     def claimed(self) -> dict[str, int]:

@@ -6,7 +6,6 @@ from statistics import stdev
 from typing import Any
 
 from pfedgp_core.config import Settings
-from pfedgp_core.learning.timing import CPU
 from pfedgp_core.methods.base import Method
 from pfedgp_core.metrics.intervals import Estimate
 from server.evaluation_results import site_gains
@@ -61,8 +60,8 @@ def with_gains(
         "standard_error": _drawing_error(list(gains.values()), initial.able) if initial.sampled else None,
         "missing_clients": dict(initial.replies.failed),
     }
-    spent = sum(each.reply.seconds.get(CPU, 0.0) for each in initial.replies.accepted.values())
-    return made, {**summary, "initial": about, "cpu_seconds": summary["cpu_seconds"] + spent}
+    spent = summary["cpu_seconds"] + initial.cpu_seconds
+    return made, {**summary, "initial": about, "cpu_seconds": spent}
 
 
 def _drawing_error(gains: Sequence[Estimate], able: int) -> float | None:

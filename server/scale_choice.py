@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from pfedgp_core.config import Settings
-from pfedgp_core.learning.timing import CPU
 from pfedgp_core.metrics.output_scale import ScaleSums, choose_scale, scale_grid, with_scale
 from pfedgp_core.words import counted
 from server.exchanged import Evaluation
@@ -57,10 +56,7 @@ class ScaleChoice:
         validation = {name: s for name, each in found.items() if _is(s := each.validation, size)}
         names = sorted({*left_out, *validation})
         chosen = choose_scale([left_out.get(n, ScaleSums()) + validation.get(n, ScaleSums()) for n in names], settings)
-        trained_at, cpu = (
-            settings.gp.output_scale,
-            sum(a.reply.seconds.get(CPU, 0.0) for a in told.replies.accepted.values()),
-        )
+        trained_at, cpu = settings.gp.output_scale, told.cpu_seconds
         if chosen is None:
             return cls(settings, None, trained_at, cpu)
         parts = [f"validation data of {counted(len(validation), 'client')}"] if validation else []

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import cached_property
 from typing import Any
 
 import httpx
@@ -136,8 +137,7 @@ class Agent(threading.Thread):
     def _look(self) -> None:
         """Take the message that waits, if there is one."""
         try:
-            with closing(self._client()) as executor:
-                task = executor.AcquireTask(AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP]))
+            task = self._executor().AcquireTask(AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP]))
         except httpx.HTTPError as error:
             logger.warning("no task from the SuperNode: %s", error)
             time.sleep(IDLE)
@@ -231,25 +231,31 @@ class Agent(threading.Thread):
             self._report("problem", text=f"The worker was too slow for the server: {error}; it is started again.")
             return _error(message, ErrorCode.CLIENT_APP_CRASHED, "worker timed out"), context
 
-    def _client(self, token: str = "") -> Any:
-        """The SuperNode, for the task with this token, or to get one."""
-        if self._calls is not None and self._calls.state is not None:
-            return Shortly(self._calls.state, token)
+    def _executor(self) -> Any:
+        """The SuperNode, to get a task: asked ten times a second, so that a client over HTTP stays open."""
+        return self._shortly() or self._looking
+
+    @cached_property
+    def _looking(self) -> RuntimeHttpClient:
         protected = frozenset({"/flwr.proto.Runtime/AcquireTask"})
-        interceptor = (
-            RuntimeTokenHttpInterceptor(token)
-            if token
-            else SuperExecAuthHttpInterceptor(master_secret=self._secret, protected_methods=protected)
-        )
+        auth = SuperExecAuthHttpInterceptor(master_secret=self._secret, protected_methods=protected)
+        return self._over_http("SuperExec", auth)
+
+    def _client(self, token: str) -> Any:
+        """The SuperNode, for the task with this token."""
+        return self._shortly(token) or self._over_http("flwr-clientapp", RuntimeTokenHttpInterceptor(token))
+
+    def _shortly(self, token: str = "") -> Shortly | None:
+        calls = self._calls
+        return None if calls is None or calls.state is None else Shortly(calls.state, token)
+
+    def _over_http(self, name: str, interceptor: Any) -> RuntimeHttpClient:
         # No retry invoker: Flower's own interrupts this whole process where the token of a task has expired.
         return RuntimeHttpClient.from_server_address(
             server_address=self._address,
             insecure=True,
             root_certificates=None,
-            interceptors=[
-                RuntimeVersionHttpInterceptor(component_name="flwr-clientapp" if token else "SuperExec"),
-                interceptor,
-            ],
+            interceptors=[RuntimeVersionHttpInterceptor(component_name=name), interceptor],
         )
 
 

@@ -9,7 +9,14 @@ import numpy as np
 from pfedgp_core.checks import MALFORMED, count, finite
 from pfedgp_core.errors import DataError
 
-__all__ = ["LIKELIHOOD_GRID", "SMALLEST", "LikelihoodSums", "tempered_log_likelihoods"]
+__all__ = [
+    "LIKELIHOOD_GRID",
+    "SMALLEST",
+    "LikelihoodSums",
+    "are_possible",
+    "read_sums",
+    "tempered_log_likelihoods",
+]
 
 _BELOW_1 = 39
 # 60 temperatures from 1/20 to 4.65, equally far from each other as logarithms but for three digits; one of them is 1.
@@ -54,13 +61,23 @@ class LikelihoodSums:
             A field is missing or malformed, or the values are none that so many samples can have.
         """
         try:
-            n, values = count(fields["n"]), tuple(finite(value) for value in fields["values"])
+            n, values = read_sums(fields)
         except MALFORMED as error:
             raise DataError(f"These are not likelihood sums ({type(error).__name__}).") from None
-        least = np.log(SMALLEST) * n - 1e-6 * (1 + n)
-        if len(values) != len(LIKELIHOOD_GRID) or not all(least <= value <= 0 for value in values):
+        if len(values) != len(LIKELIHOOD_GRID) or not are_possible(n, values):
             raise DataError(f"Likelihood sums of {n} samples contradict themselves.")
         return cls(n, values)
+
+
+def read_sums(fields: Mapping[str, Any]) -> tuple[int, tuple[float, ...]]:
+    """Samples and their sums of log-likelihoods, as ``to_dict`` wrote them; one of `MALFORMED` where they are none."""
+    return count(fields["n"]), tuple(finite(value) for value in fields["values"])
+
+
+def are_possible(n: int, values: Sequence[float]) -> bool:
+    """Whether so many samples can have these sums of log-likelihoods, but for rounding."""
+    least = np.log(SMALLEST) * n - 1e-6 * (1 + n)
+    return all(least <= value <= 0 for value in values)
 
 
 def tempered_log_likelihoods(

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from pfedgp_core.checks import MALFORMED, count, finite
+from pfedgp_core.checks import MALFORMED
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import DataError
-from pfedgp_core.metrics.likelihood import SMALLEST
+from pfedgp_core.metrics.likelihood import are_possible, read_sums
 from pfedgp_core.metrics.pooled_choice import pooled_place, telling
 
 __all__ = ["SCALES", "ScaleEvidence", "ScaleSums", "choose_scale", "scale_grid", "with_scale"]
@@ -60,11 +60,10 @@ class ScaleSums:
             A field is missing or malformed, or the values are none that so many samples can have.
         """
         try:
-            n, values = count(fields["n"]), tuple(finite(value) for value in fields["values"])
+            n, values = read_sums(fields)
         except MALFORMED as error:
             raise DataError(f"These are not sums for the output scale ({type(error).__name__}).") from None
-        least = math.log(SMALLEST) * n - 1e-6 * (1 + n)
-        if bool(n) != bool(values) or not all(least <= value <= 0 for value in values):
+        if bool(n) != bool(values) or not are_possible(n, values):
             raise DataError(f"Sums for the output scale, of {n} samples, contradict themselves.")
         return cls(n, values)
 

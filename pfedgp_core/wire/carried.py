@@ -12,7 +12,18 @@ Nothing here imports Flower: a message and a tree are of the protocol's kinds, w
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["FILED", "LARGEST", "MOST", "OBJECTS_FOLDER", "WANTED", "attach", "detach", "fitting", "ids_of"]
+__all__ = [
+    "FILED",
+    "LARGEST",
+    "MOST",
+    "OBJECTS_FOLDER",
+    "WANTED",
+    "attach",
+    "detach",
+    "fitting",
+    "fitting_ids",
+    "ids_of",
+]
 
 RECORD = "pfedgp.objects"
 WANTED = RECORD  # in a site's look for messages, whose list of ids Flower leaves empty: it takes objects with them
@@ -30,11 +41,16 @@ def ids_of(tree: Any) -> Iterator[str]:
 
 def fitting(contents: Mapping[str, bytes], room: int = MOST) -> dict[str, bytes]:
     """Those of some objects that are there and small, and together have at most `room` bytes."""
-    chosen: dict[str, bytes] = {}
-    for object_id, content in contents.items():
-        if 0 < len(content) <= min(LARGEST, room):
-            chosen[object_id] = content
-            room -= len(content)
+    return {each: contents[each] for each in fitting_ids({key: len(each) for key, each in contents.items()}, room)}
+
+
+def fitting_ids(sizes: Mapping[str, int], room: int = MOST) -> list[str]:
+    """The ids of these, by the bytes that each object has; 0 where it is not there."""
+    chosen = []
+    for object_id, size in sizes.items():
+        if 0 < size <= min(LARGEST, room):
+            chosen.append(object_id)
+            room -= size
     return chosen
 
 

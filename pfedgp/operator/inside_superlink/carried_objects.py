@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, ClassVar
 
 from pfedgp_core.patch import Patch, lacks
-from pfedgp_core.wire.carried import FILED, LARGEST, MOST, WANTED, attach, detach, fitting, ids_of
+from pfedgp_core.wire.carried import FILED, MOST, WANTED, attach, detach, fitting, fitting_ids, ids_of
 
 __all__ = ["CarriedObjects"]
 
@@ -144,14 +144,10 @@ def _contents(store: Any, ids: list[str], room: int) -> dict[str, bytes]:
 
         size = func.length(StoredObject.content)
         with store.session() as session:
-            sizes = dict(
+            there = dict(
                 session.execute(select(StoredObject.object_id, size).where(StoredObject.object_id.in_(ids))).all()
             )
-            small = []
-            for each in ids:
-                if 0 < sizes.get(each, 0) <= min(LARGEST, room):
-                    small.append(each)
-                    room -= sizes[each]
+            small = fitting_ids({each: there.get(each, 0) for each in ids}, room)
             wanted = select(StoredObject.object_id, StoredObject.content).where(StoredObject.object_id.in_(small))
             found = dict(session.execute(wanted).all())
     else:
