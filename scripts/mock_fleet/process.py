@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import grpc
+from flwr.supercore.inflatable.inflatable_utils import ObjectPushError
 
 from mock_fleet.site import MockSite
 
@@ -37,6 +38,9 @@ class Schedule:
                 pause = self._sites[i].look()
             except grpc.RpcError as error:
                 print(f"{self._sites[i].name}: {error.code().name}", file=sys.stderr, flush=True)
+                pause = 1.0
+            except ObjectPushError as error:  # as the server gave the request again before its reply was there
+                print(f"{self._sites[i].name}: {error}", file=sys.stderr, flush=True)
                 pause = 1.0
             with self._changed:
                 heapq.heappush(self._due, (time.monotonic() + pause, i))

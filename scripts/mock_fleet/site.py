@@ -27,8 +27,10 @@ from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 from flwr.supercore.task_identity import TaskIdentity
 
 from mock_fleet.answers import content_of
+from pfedgp.site.carried_objects import Cargo
 from pfedgp.site.flower_waits import LINGER, LONG, SHORT
 from pfedgp_core.files.keys import read_site_key
+from pfedgp_core.wire.carried import fitting
 from pfedgp_core.wire.names import PAUSE
 
 __all__ = ["MockSite"]
@@ -57,7 +59,9 @@ class MockSite:
         self.name, self.calls, self.answered = name, 0, 0
         secret = read_site_key(key)
         self._public = public_key_to_bytes(secret.public_key())
+        self._cargo = Cargo()
         interceptors = (
+            self._cargo,
             RuntimeVersionClientInterceptor(component_name="SuperNode"),
             NodeAuthClientInterceptor(secret, secret.public_key()),
         )
@@ -93,7 +97,9 @@ class MockSite:
         run = message.metadata.run_id
         pull = make_pull_object_fn_protobuf(self._stub.PullObject, self._node, run)
         # The server announces a message before it has all of it.
-        contents = pull_objects([one.object_id for one in iterate_object_tree(tree)], pull, max_concurrent_pulls=1)
+        wanted, contents = dict.fromkeys(one.object_id for one in iterate_object_tree(tree)), self._cargo.arrived
+        missing = [each for each in wanted if each not in contents]
+        contents = contents | pull_objects(missing, pull, max_concurrent_pulls=1)
         confirm = make_confirm_message_received_fn_protobuf(self._stub.ConfirmMessageReceived, self._node, run)
         confirm(tree.object_id)
         whole = inflate_object_from_contents(tree.object_id, contents)
@@ -102,7 +108,7 @@ class MockSite:
         content = content_of(self.name, whole)
         if content is not None:
             self._push(whole, content)
-        self.calls += len(contents) + 1
+        self.calls += len(missing) + 1
         self.answered += 1
 
     def _push(self, message: Message, content: RecordDict) -> None:
@@ -121,10 +127,12 @@ class MockSite:
             message_object_trees=[get_object_tree(reply)],
             clientapp_runtime_list=[0.0],
         )
+        contents = {each: one.deflate() for each, one in objects.items()}
+        self._cargo.leaving = fitting(contents) if self._cargo.known else {}
         answer = self._stub.PushMessages(request, timeout=PATIENCE)
         push = make_push_object_fn_protobuf(
             self._stub.PushObject, self._node, message.metadata.run_id, answer.session_id
         )
         for one in answer.objects_to_push:
-            push(one, objects[one].deflate())
+            push(one, contents[one])
         self.calls += len(answer.objects_to_push) + 1
