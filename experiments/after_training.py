@@ -84,7 +84,8 @@ def here(*arguments: object) -> str:
 def simulate(folder: Path, seed: int, unseen: int) -> dict[str, MetricSums]:
     """Train; the test sums of each participant."""
     if not (folder / "summary.json").exists():
-        shell("simulate", "--seed", seed, "--set", f"unseen-clients={unseen}", "--workers", 1, "--out", folder)
+        options = ("--preset", "zero-mean", "--seed", seed, "--set", f"unseen-clients={unseen}", "--workers", 1)
+        shell("simulate", *options, "--out", folder)
     calibration = json.loads((folder / "calibration.json").read_text())
     return {name: MetricSums.from_dict(sums) for name, sums in calibration["clients"].items()}
 

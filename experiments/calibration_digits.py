@@ -95,7 +95,8 @@ class Result:
 def train(folder: Path, seed: int, clients: int) -> TrainedModel:
     """The best model of a run at the defaults; a run that is there is not repeated."""
     if not (folder / "summary.json").exists():
-        command = [sys.executable, "-m", "pfedgp", "simulate", "--seed", str(seed), "--clients", str(clients)]
+        command = [sys.executable, "-m", "pfedgp", "simulate", "--preset", "zero-mean"]
+        command += ["--seed", str(seed), "--clients", str(clients)]
         command += ["--workers", "1", "--out", str(folder)]
         done = subprocess.run(
             command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, check=False

@@ -42,7 +42,8 @@ RISK, RISK_DELTA = 0.02, 0.05
 def run(folder: Path, seed: int) -> Path:
     """The federation without its last two clients."""
     if not (folder / "summary.json").exists():
-        command = ["simulate", "--seed", str(seed), "--set", f"unseen-clients={UNSEEN}", "--workers", "1"]
+        command = ["simulate", "--preset", "zero-mean", "--seed", str(seed)]
+        command += ["--set", f"unseen-clients={UNSEEN}", "--workers", "1"]
         command = [sys.executable, "-m", "pfedgp", *command, "--out", str(folder)]
         subprocess.run(command, check=True, capture_output=True)
     return folder

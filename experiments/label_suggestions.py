@@ -3,7 +3,7 @@ r"""How many labels `pfedgp suggest` saves against a random choice, on scikit-le
     pfedgp simulate --seed 0 --rounds 40 --set unseen-clients=2 --out runs/digits
     python -m experiments.label_suggestions --model runs/digits/best
     pfedgp simulate --dataset cifar10 --data-root cifar10.npz --clients 500 --rounds 300 --set evaluate-every=300 \
-        --out runs/cifar
+        --preset zero-mean --out runs/cifar
     python -m experiments.label_suggestions --model runs/cifar/best --dataset cifar10 --data-root cifar10.npz
 
 A site begins with ten random labelled samples and labels ten more at a time, up to a hundred: those that are

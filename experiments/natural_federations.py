@@ -34,7 +34,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from pfedgp.options import collect_settings
+from pfedgp.collecting import collect_settings
 from pfedgp_core.config import Settings
 from pfedgp_core.data.samples import ClientData, TensorSplit
 from pfedgp_core.data.simulated import simulated_client
@@ -98,7 +98,7 @@ class Results:
 def settings_of(dataset: str, method: str, seed: int, rounds: int, most: int = 0) -> Settings:
     """Of one run; its clients are the data set's sites, or `most` of them, where there are more (0: all)."""
     rest = [f"evaluate-every={max(1, rounds // 10)}"]
-    named = {"dataset": dataset, "method": method, "seed": str(seed), "rounds": str(rounds)}
+    named = {"dataset": dataset, "method": method, "seed": str(seed), "rounds": str(rounds), "preset": "zero-mean"}
     settings = collect_settings({}, named, rest)
     if 0 < most < settings.clients:
         settings = collect_settings({}, named | {"clients": str(most)}, rest)

@@ -2,19 +2,15 @@
 
 import argparse
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from pfedgp.few_clients import fitting_clients
+from pfedgp.collecting import NAMED
 from pfedgp.local.resources import ENGINES, Resources
-from pfedgp.natural_settings import natural_settings
-from pfedgp.own_dataset import with_own_data
 from pfedgp_core.backbones import FrozenName, declared_backbones, is_frozen
 from pfedgp_core.config import Settings
-from pfedgp_core.config_text import describe, parse_assignment
+from pfedgp_core.config_text import describe
 from pfedgp_core.errors import ConfigError
-from pfedgp_core.presets import PRESETS, preset_settings
+from pfedgp_core.presets import AUTO, PRESETS
 
 __all__ = [
     "add_allow_network",
@@ -25,9 +21,7 @@ __all__ = [
     "add_resources",
     "add_settings",
     "check_simulation",
-    "collect_settings",
     "column_key",
-    "given_settings",
     "pinned",
     "read_count",
     "read_resources",
@@ -36,33 +30,11 @@ __all__ = [
     "run_folder",
 ]
 
-# The settings that have an option of their own; all others are reached with --set.
-_NAMED = (
-    "method",
-    "dataset",
-    "clients",
-    "partition",
-    "classes-per-client",
-    "noise",
-    "clients-per-round",
-    "wait-share",
-    "rounds",
-    "local-epochs",
-    "seed",
-    "data-root",
-    "label-column",
-    "group-column",
-    "partition-by",
-    "variant",
-    "objective",
-    "network",
-)
-
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Declare the options for settings, which `collect_settings` reads; their help and defaults are those of these."""
+    """Declare the options for settings, which `pfedgp.collecting` reads; their help and defaults are those of these."""
     known = {key: (default, text) for key, default, text in describe()}
-    for key in _NAMED:
+    for key in NAMED:
         default, text = known[key]
         metavar = "N" if isinstance(default, int) else {"data-root": "PATH", "wait-share": "SHARE"}.get(key, "NAME")
         shown = f"{text} (default: {default})" if default != "" else text
@@ -77,7 +49,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def add_assignments(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--set KEY=VALUE``, which `collect_settings` reads."""
+    """Declare ``--set KEY=VALUE``, which `pfedgp.collecting` reads."""
     parser.add_argument(
         "--set",
         action="append",
@@ -89,11 +61,12 @@ def add_assignments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_preset(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--preset``, which `collect_settings` reads."""
+    """Declare ``--preset``, which `pfedgp.collecting` reads."""
     parser.add_argument(
         "--preset",
         metavar="NAME",
-        help=f"settings below all that is given: {', '.join(PRESETS)}; see them with: pfedgp settings --preset NAME",
+        help=f"settings below all that is given: {', '.join(PRESETS)} (default: {AUTO}); see them with: "
+        "pfedgp settings --preset NAME",
     )
 
 
@@ -148,41 +121,6 @@ def column_key(args: argparse.Namespace) -> bytes:
     from pfedgp_core.files.column_key import read_column_key
 
     return b"" if args.column_key is None else read_column_key(args.column_key)
-
-
-def collect_settings(flat: Mapping[str, Any], named: Mapping[str, Any], assignments: list[str]) -> Settings:
-    """Join the sources of settings: defaults < preset < those of natural sites < file < named < ``--set``.
-
-    Where fewer clients train than a round draws by default, it draws all of them (`pfedgp.few_clients`).
-
-    Parameters
-    ----------
-    flat : mapping
-        Flat keys of the settings file; ``preset`` may be among them.
-    named : mapping
-        Parsed options; snake_case names, None where not given; ``preset`` among them.
-    assignments : list of str
-        ``key=value`` texts.
-
-    Raises
-    ------
-    ConfigError
-        An unknown setting or preset, or a value that is not allowed.
-    DataError
-        The number of a data set's sites is asked for, and it cannot be loaded.
-    """
-    chosen = with_own_data(given_settings(flat, named, assignments))
-    preset = str(chosen.pop("preset", ""))
-    below = preset_settings(named.get("preset") or preset, chosen)
-    joined = {**below, **natural_settings(chosen), **chosen}
-    return Settings.from_run_config(joined | fitting_clients(chosen, joined))
-
-
-def given_settings(flat: Mapping[str, Any], named: Mapping[str, Any], assignments: list[str]) -> dict[str, Any]:
-    """What the user gives of the settings, by flat key; see `collect_settings`, which also checks it."""
-    given = {key: named.get(key.replace("-", "_")) for key in _NAMED}
-    assigned = [f"{key}={text}" for key, text in given.items() if text is not None] + assignments
-    return {**flat, **dict(map(parse_assignment, assigned))}
 
 
 def run_folder(out: str, settings: Settings) -> Path:

@@ -1,8 +1,8 @@
 """Named sets of settings below what a user gives.
 
 ``paper``: those of Achituve et al. (2021). ``shared-head``: a softmax head of all clients is the prior mean of their
-trees (`pfedgp_core.tree.variants.prior_mean`). ``auto``: ``shared-head`` where the run is long enough to train such a
-head and goes with one, and otherwise the defaults; decided by the settings alone, before anything begins.
+trees (`pfedgp_core.tree.variants.prior_mean`). ``zero-mean``: their prior mean is zero, as the defaults of the settings
+have it. ``auto``, where a user names none: one of these two (`pfedgp_core.prior_choice`).
 
 Defaults may move away from the paper; its preset stays. What the paper leaves open is as its authors' scripts have it,
 and where these are silent, as it is here by default at the time of writing.
@@ -13,15 +13,16 @@ from typing import Any
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError
-from pfedgp_core.registry import METHODS, VARIANTS, is_gaussian
+from pfedgp_core.prior_choice import SHARED_HEAD, prior_choice, zero_mean
+from pfedgp_core.registry import METHODS, is_gaussian
 from pfedgp_core.setting import Value, choices_text
 from pfedgp_core.words import cut
 
-__all__ = ["PRESETS", "preset_settings"]
+__all__ = ["AUTO", "PRESETS", "preset_settings"]
 
 Flat = dict[str, Value]
 
-VISITS_OF_A_HEAD = 300  # rounds x clients a round from which a shared head is ahead (docs/calibration.md)
+AUTO = "auto"
 
 _PAPER: Flat = {
     "rounds": 1000,
@@ -113,25 +114,18 @@ def _shared_head(chosen: Mapping[str, Any]) -> Flat:
             f"preset = 'shared-head' is for methods with Gaussian processes, and method = {cut(repr(method), 60)} has "
             "none: leave out one of the two."
         )
-    return {"gp.prior-mean": "head", "objective": "softmax", "gp.output-scale": 4.0}
+    return dict(SHARED_HEAD)
 
 
 def _auto(chosen: Mapping[str, Any]) -> Flat:
-    shared, defaults = _shared_head({}), Settings().to_run_config()
-    given: dict[str, Any] = {**defaults, **chosen}
-    full = given["variant"] in VARIANTS and not VARIANTS[given["variant"]].needs_inducing
-    alone = all(chosen.get(key, value) == value for key, value in shared.items())
-    plain = all(given[key] == defaults[key] for key in ("method", "task", "class-weights", "dp-noise"))
-    drawn = given["clients-per-round"]
-    counts = given["rounds"], drawn, chosen.get("clients", drawn)
-    enough = all(isinstance(count, int) for count in counts) and counts[0] * min(counts[1:]) >= VISITS_OF_A_HEAD
-    return shared if full and alone and plain and enough else {key: defaults[key] for key in shared}
+    return dict(SHARED_HEAD) if prior_choice(chosen).head else zero_mean()
 
 
 PRESETS: dict[str, Callable[[Mapping[str, Any]], Flat]] = {
     "paper": _paper,
     "shared-head": _shared_head,
-    "auto": _auto,
+    "zero-mean": lambda _: zero_mean(),
+    AUTO: _auto,
 }
 
 

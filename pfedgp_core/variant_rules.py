@@ -74,7 +74,7 @@ def check_noise(dp_noise: float, prior_mean: str) -> None:
     if dp_noise > 0 and prior_mean == "head":
         raise ConfigError(
             "gp.prior-mean = 'head' does not go with dp-noise: a head made of noise has odds that no sample "
-            "outweighs; set gp.prior-mean = 'zero', or dp-noise = 0."
+            "outweighs; set gp.prior-mean = 'zero', as --preset zero-mean does, or dp-noise = 0."
         )
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from pfedgp.api.run import Run
+from pfedgp.collecting import collect
 from pfedgp.local.resources import Resources
-from pfedgp.options import check_simulation, collect_settings, run_folder
+from pfedgp.options import check_simulation, run_folder
 
 __all__ = ["simulate"]
 
@@ -37,7 +38,8 @@ def simulate(
         Print nothing.
     **settings
         Settings by their keys (``pfedgp settings``) with ``_`` for ``-``: ``local_epochs=2``. Those of a group are
-        given as ``**{"gp.kernel": "matern52"}``. ``dataset`` takes a path too, ``preset`` the name of a preset.
+        given as ``**{"gp.kernel": "matern52"}``. ``dataset`` takes a path too, ``preset`` the name of a preset
+        (default: ``auto``, which says in a line what it took).
 
     Returns
     -------
@@ -57,7 +59,7 @@ def simulate(
     """
     flat = {key.replace("_", "-"): str(value) if isinstance(value, Path) else value for key, value in settings.items()}
     resources = Resources(workers, gpus, engine)
-    chosen = collect_settings(flat, {}, [])
+    chosen, notes = collect(flat, {}, [])
     folder = run_folder("" if out is None else str(out), chosen)
     chosen = check_simulation(chosen, folder)
     from pfedgp.local.simulation import run_simulation
@@ -66,5 +68,7 @@ def simulate(
         if quiet:
             silent.enter_context(redirect_stdout(io.StringIO()))
             silent.enter_context(redirect_stderr(io.StringIO()))
+        for note in notes:
+            print(note, flush=True)
         run_simulation(chosen, folder, resources)
     return Run(folder)

@@ -163,7 +163,7 @@ class Deployment:
         lines = self.folder / "state" / "runs" / "bench" / "metrics.jsonl"
         process = self._start(
             "run",
-            *("run", "--state", str(self.folder / "state"), "--out", str(lines.parent)),
+            *("run", "--preset", "zero-mean", "--state", str(self.folder / "state"), "--out", str(lines.parent)),
             *("--rounds", str(rounds + WARM_ROUNDS + 2), "--clients-per-round", str(self.case.sites)),
             *("--set", f"min-clients={self.case.sites}", "--set", "evaluate-every=1", "--network", self.case.network),
             *("--set", "personalise=false", "--set", f"wait-timeout={START_TIMEOUT:g}"),

@@ -3,7 +3,8 @@
 import argparse
 import math
 
-from pfedgp.options import add_assignments, add_backbone, check_simulation, collect_settings, run_folder
+from pfedgp.collecting import collect
+from pfedgp.options import add_assignments, add_backbone, add_preset, check_simulation, run_folder
 from pfedgp.path_arguments import path_text
 from pfedgp.processes.limits import allow_files
 from pfedgp_core.config import Settings
@@ -23,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=Settings.seed, metavar="N", help="seed of everything random")
     add_assignments(parser)
     add_backbone(parser)
+    add_preset(parser)
     parser.add_argument("--stock", action="store_true", help="run Flower's own SuperNodes: some seconds more a round")
     parser.add_argument("--out", type=path_text, metavar="FOLDER", help="folder of the run's artefacts")
 
@@ -39,13 +41,16 @@ def main(args: argparse.Namespace) -> int:
         "clients": args.sites,
         "clients_per_round": args.sites,
         "classes_per_client": _classes_per_client(args),
+        "preset": args.preset,
     }
-    settings = collect_settings({}, named, args.assignments)
+    settings, notes = collect({}, named, args.assignments)
     if settings.clients != args.sites:
         raise ConfigError(f"clients = {settings.clients} and --sites {args.sites} differ; leave out the first.")
     allow_files(FILES, "A deployment")
     folder = run_folder(args.out or "", settings)
     settings = check_simulation(settings, folder)
+    for note in notes:
+        print(note, flush=True)
 
     from pfedgp.local.deployment import deploy_local
 

@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pfedgp.options import collect_settings
+from pfedgp.collecting import collect_settings
 from pfedgp_core.config_text import describe
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.words import few

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pfedgp.options import add_settings, collect_settings, pinned
+from pfedgp.collecting import ZERO_MEAN, collect_settings
+from pfedgp.options import add_settings, pinned
 from pfedgp_core.data.own.kinds import split_paths
 from pfedgp_core.data.spec import class_list, parse_shape, union_of_classes
 from pfedgp_core.data.value_range import BYTES
@@ -70,7 +71,9 @@ def main(args: argparse.Namespace) -> int:
         raise ArtefactError(f"{out} is there already: give --out a folder that does not exist yet.")
     flat = read_settings_file(args.config) if args.config else {}
     Outputs.take(flat)
-    settings = collect_settings(flat, vars(args), args.assignments)
+    # No round trains a shared head here.
+    named = vars(args) | {"preset": args.preset or flat.pop("preset", ZERO_MEAN)}
+    settings = collect_settings(flat, named, args.assignments)
     import torch
 
     torch.set_num_threads(1)

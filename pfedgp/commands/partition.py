@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pfedgp.options import add_settings, collect_settings
+from pfedgp.collecting import collect_settings
+from pfedgp.options import add_settings
 from pfedgp_core.errors import ConfigError
 from server.outputs import Outputs
 from server.run.settings import read_settings_file

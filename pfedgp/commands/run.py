@@ -5,8 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pfedgp.collecting import Collected, collect
 from pfedgp.operator.connection import add_connection
-from pfedgp.options import add_settings, collect_settings, pinned
+from pfedgp.options import add_settings, pinned
 from pfedgp.output_options import add_outputs, given_outputs
 from pfedgp.path_arguments import path_text
 from pfedgp_core.config import Settings
@@ -60,7 +61,7 @@ def main(args: argparse.Namespace) -> int:
             raise ConfigError(
                 "No site is registered on the server: register public keys with pfedgp certs --public-key."
             )
-        settings = _settings(args, flat, len(sites))
+        settings, notes = _settings(args, flat, len(sites))
         if not args.publish:
             settings = pinned(settings, parse_shape(settings.input_shape))
         publish = args.publish or ""
@@ -80,6 +81,8 @@ def main(args: argparse.Namespace) -> int:
             check_new_folder(Path(outputs.out))
         others = [run.name for run in control.runs() if not run.finished]
         run_id = start(control, settings, outputs, publish)
+    for note in () if publish else notes:
+        print(note, flush=True)
     if others:
         print(
             f"Also running: {', '.join(others)}. The sites answer one request at a time, so each run slows the others."
@@ -87,7 +90,7 @@ def main(args: argparse.Namespace) -> int:
     return attend(target, run_id, Path(outputs.out).name, args.detach)
 
 
-def _settings(args: argparse.Namespace, flat: dict[str, Any], sites: int) -> Settings:
+def _settings(args: argparse.Namespace, flat: dict[str, Any], sites: int) -> Collected:
     """The settings of the run; what says nothing about the number of clients is about the registered ones."""
     named = [f"{key}={getattr(args, key.replace('-', '_'))}" for key in _COUNTS if getattr(args, key.replace("-", "_"))]
     given = flat | dict(map(parse_assignment, named + args.assignments))
@@ -97,7 +100,7 @@ def _settings(args: argparse.Namespace, flat: dict[str, Any], sites: int) -> Set
     defaults: dict[str, Any] = {"clients-per-round": per_round}
     if isinstance(per_round, int):
         defaults["clients"] = max(sites, per_round)
-    return collect_settings(defaults | flat, vars(args), args.assignments)
+    return collect(defaults | flat, vars(args), args.assignments)
 
 
 def _absolute(path: str) -> str:

@@ -2,9 +2,10 @@
 
 import argparse
 
-from pfedgp.options import add_assignments, add_preset, collect_settings
+from pfedgp.collecting import collect
+from pfedgp.options import add_assignments, add_preset
 from pfedgp_core.config_text import describe, parse_assignment
-from pfedgp_core.presets import preset_settings
+from pfedgp_core.presets import AUTO, preset_settings
 from server.run.settings import dump_settings
 
 __all__ = ["add_arguments", "main"]
@@ -19,21 +20,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Print the settings as a table or as TOML."""
-    settings = collect_settings({}, vars(args), args.assignments)
+    settings, notes = collect({}, vars(args), args.assignments)
     if args.toml:
-        print(dump_settings(settings), end="")
+        print("".join(f"# {note}\n" for note in notes) + dump_settings(settings), end="")
         return 0
     given = dict(map(parse_assignment, args.assignments))
-    shown = {**preset_settings(args.preset or "", given), **given}
+    shown = {**preset_settings(args.preset or AUTO, given), **given}
     values = settings.to_run_config()
     rows = [("setting", "value", "default", "meaning")]
     for key, default, text in describe():
         if not args.preset or key in shown:
             rows.append((key, _text(values[key]), _text(default), text))
-    columns = [0, 1, 2, 3] if shown else [0, 2, 3]
-    widths = [max(len(row[column]) for row in rows) for column in columns]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        print("  ".join(row[column].ljust(width) for column, width in zip(columns, widths, strict=True)).rstrip())
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    for note in notes:
+        print(note)
     return 0
 
 

@@ -4,17 +4,9 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from pfedgp.few_clients import few_clients_note
+from pfedgp.collecting import collect
 from pfedgp.local.resources import Resources
-from pfedgp.options import (
-    add_resources,
-    add_settings,
-    check_simulation,
-    collect_settings,
-    given_settings,
-    read_resources,
-    run_folder,
-)
+from pfedgp.options import add_resources, add_settings, check_simulation, read_resources, run_folder
 from pfedgp.output_options import add_outputs, given_outputs
 from pfedgp.path_arguments import path_text
 from pfedgp_core.config import Settings
@@ -48,10 +40,10 @@ def main(args: argparse.Namespace) -> int:
     resources = read_resources(args)
     flat = read_settings_file(args.config) if args.config else {}
     outputs = replace(Outputs.take(flat), **given_outputs(args))
-    settings = collect_settings(flat, vars(args), args.assignments)
+    settings, notes = collect(flat, vars(args), args.assignments)
     folder = run_folder(outputs.out, settings)
     outputs.check()
-    if note := few_clients_note(given_settings(flat, vars(args), args.assignments), settings):
+    for note in notes:
         print(note, flush=True)
     if args.seeds is not None:
         return _seeds(args, settings, folder, resources, outputs)

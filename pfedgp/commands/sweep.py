@@ -3,7 +3,8 @@
 import argparse
 from pathlib import Path
 
-from pfedgp.options import add_settings, collect_settings, read_whole
+from pfedgp.collecting import collect_settings, preset_of_all
+from pfedgp.options import add_settings, read_whole
 from pfedgp.path_arguments import path_text
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError
@@ -55,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Run the sweep; 0 if all of its runs completed."""
-    from pfedgp.sweeping.choices import Candidate, as_assignments, check_keys, listed, ranged
+    from pfedgp.sweeping.choices import Candidate, as_assignments, check_keys, extremes, listed, ranged
     from pfedgp.sweeping.search import require_optuna
     from pfedgp.sweeping.sweep import Sweep
 
@@ -72,8 +73,13 @@ def main(args: argparse.Namespace) -> int:
     flat = read_settings_file(args.config) if args.config else {}
     Outputs.take(flat)  # each run has a folder of its own
 
+    preset, note = preset_of_all(flat, vars(args), args.assignments, map(as_assignments, extremes(over, ranges)))
+    if note:
+        print(note, flush=True)
+
     def settings(candidate: Candidate) -> Settings:
-        return collect_settings(flat, vars(args), [*args.assignments, *as_assignments(candidate)])
+        named = vars(args) | {"preset": preset}
+        return collect_settings(flat, named, [*args.assignments, *as_assignments(candidate)])
 
     base = settings({})
     seeds = args.seeds or [base.seed]

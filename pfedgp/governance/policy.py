@@ -26,6 +26,7 @@ TEMPLATE = """\
 runs = "approved"              # "approved": those of pfedgp approve alone; "any": all that the rest allows
 # methods = ["pfedgp"]         # methods that a run may name
 # networks = ["auto", "lenet"] # networks that a run may name
+# shared-head = false          # an update holds no softmax head; true: of runs = "any" too
 # min-samples = 50             # with fewer training samples the site says nothing
 # max-update-norm = 10.0       # largest norm of what leaves minus what arrived
 # max-updates = 100            # updates that one run gets (default: twice its rounds)

@@ -10,7 +10,18 @@ from pfedgp_core.config_text import parse_assignment
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.words import cut
 
-__all__ = ["Candidate", "Listed", "Range", "as_assignments", "check_keys", "describe", "grid", "listed", "ranged"]
+__all__ = [
+    "Candidate",
+    "Listed",
+    "Range",
+    "as_assignments",
+    "check_keys",
+    "describe",
+    "extremes",
+    "grid",
+    "listed",
+    "ranged",
+]
 
 Candidate = dict[str, str]  # values as texts, by setting
 MOST = 1_000  # candidates of a grid
@@ -110,9 +121,28 @@ def grid(over: Sequence[Listed]) -> list[Candidate]:
     return [dict(zip(keys, values, strict=True)) for values in itertools.product(*(each.values for each in over))]
 
 
+def extremes(over: Sequence[Listed], ranges: Sequence[Range]) -> list[Candidate]:
+    """The candidate of all smallest values, and those that differ from it in one: what a choice for all looks at."""
+    values: dict[str, Sequence[str]] = {each.key: sorted(each.values, key=_size) for each in over}
+    values |= {each.key: [_written(end, each.whole) for end in (each.low, each.high)] for each in ranges}
+    least = {key: ends[0] for key, ends in values.items()}
+    return [least, *(least | {key: end} for key, ends in values.items() for end in ends[1:])]
+
+
 def as_assignments(candidate: Candidate) -> list[str]:
     """The candidate as the values of ``--set``."""
     return [f"{key}={value}" for key, value in candidate.items()]
+
+
+def _size(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.inf
+
+
+def _written(end: float, whole: bool) -> str:
+    return str(int(end)) if whole else repr(end)
 
 
 def describe(value: Any) -> str:

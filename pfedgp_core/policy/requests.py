@@ -10,6 +10,7 @@ from pfedgp_core.errors import PolicyError
 from pfedgp_core.policy.ledger import Ledger
 from pfedgp_core.policy.runs import SHOWN, Runs, run_hash
 from pfedgp_core.policy.site_policy import SitePolicy
+from pfedgp_core.registry import is_gaussian
 from pfedgp_core.words import counted, cut
 
 __all__ = [
@@ -51,6 +52,7 @@ def require_run(policy: SitePolicy, settings: Settings, runs: Runs, number: str)
     ):
         if allowed and name not in allowed:
             raise PolicyError(f"The policy has no {kind} {cut(repr(name), 60)}: its {kind}s are {', '.join(allowed)}.")
+    _require_head(policy, settings)
     if settings.evaluate_every < policy.min_evaluate_every:
         raise PolicyError(
             f"The run evaluates every {counted(settings.evaluate_every, 'round')}, and min-evaluate-every is "
@@ -62,6 +64,18 @@ def require_run(policy: SitePolicy, settings: Settings, runs: Runs, number: str)
         raise PolicyError(
             f"Run {key[:SHOWN]} is not approved: see what it would send with pfedgp approve {key[:SHOWN]}, and approve "
             "it there."
+        )
+
+
+def _require_head(policy: SitePolicy, settings: Settings) -> None:
+    if settings.gp.prior_mean != "head" or policy.shared_head:
+        return
+    headless = policy.runs == "any" and policy.methods and all(map(is_gaussian, policy.methods))
+    if policy.shared_head is False or headless:
+        names = "has shared-head = false" if policy.shared_head is False else "names methods that send none"
+        raise PolicyError(
+            "The run's updates hold a softmax head, whose biases tell the numbers of the site's classes, and the "
+            f"policy {names}: set shared-head = true in it, or ask for a run with --preset zero-mean."
         )
 
 

@@ -38,6 +38,9 @@ class SitePolicy:
         Names that a run may give; empty: all that the site knows.
     min_samples : int
         Training samples below which nothing leaves the site, the greeting neither.
+    shared_head : bool or None
+        Whether an update may hold a head that ``gp.prior-mean = head`` shares; None: of a run that was approved, or
+        where `methods` does not name such methods alone as send no head.
     max_update_norm : float or None
         Largest Euclidean norm of what leaves minus what arrived; None: any.
     max_updates : int or None
@@ -65,6 +68,7 @@ class SitePolicy:
     methods: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()
     min_samples: int = 0
+    shared_head: bool | None = None
     max_update_norm: float | None = None
     max_updates: int | None = None
     max_evaluations: int | None = None
@@ -180,6 +184,7 @@ _CHECKS: dict[str, Any] = {
     "methods": _names,
     "networks": _names,
     "min_samples": _whole(0, 10**9),
+    "shared_head": _flag,
     "max_update_norm": _number(1e-9, 1e12),
     "max_updates": _whole(1, 10**9),
     "max_evaluations": _whole(1, 10**9),

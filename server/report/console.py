@@ -9,8 +9,8 @@ from typing import Any, TextIO
 from pfedgp_core.config import Settings
 from pfedgp_core.metrics.base import Metric
 from pfedgp_core.metrics.task_report import CLASSIFICATION, task_report
-from pfedgp_core.registry import is_gaussian
 from pfedgp_core.words import counted, few, size
+from server.report.effective_settings import effective_settings
 from server.report.reporters import Reporter
 from server.report.time_left import TimeLeft
 from server.report.wording import MEAN, OWN, doubt_of, duration, gain_words, measure, number, shortened, telling
@@ -42,29 +42,10 @@ class ConsoleReporter(Reporter):
 
     def start(self, settings: Settings, n_clients: int, path: Path, origin: Origin) -> None:
         """Print the effective settings as a small tree."""
-        s, gp = settings, settings.gp
-        self._rounds, self._report, self._drawn = s.rounds, task_report(s.task), s.evaluate_clients
-        network = f"network {s.network}, {s.feature_dim} features"
-        self._left = TimeLeft(s, n_clients, side_by_side=origin.own)
-        inference, how = self._report.inference(s)
-        gaussian = {
-            "model": f"{s.variant} GP, {s.objective} objective, {network}",
-            "kernel": f"{gp.kernel}, output scale {gp.output_scale:g}, length scale {gp.length_scale:g}",
-            inference: how,
-        }
-        asked = f"{'all' if s.clients_per_round >= n_clients else s.clients_per_round} in each round"
-        if s.wait_share < 1:
-            asked += f", which closes once {100 * s.wait_share:g} % have answered"
-        rows = {
-            "data": f"{origin.data}, {s.task if origin.own else self._report.labels(s)}",
-            "clients": f"{n_clients}, {asked}",
-            "rounds": f"{s.rounds}, validation every {s.evaluate_every}{_sample(s)}, {s.aggregation} average",
-            "method": ", ".join([s.method, *_own_settings(s)]),
-            **(gaussian if is_gaussian(s.method) else {"model": network}),
-            "update": f"{_work(s)}, learning rate {s.learning_rate:g}, {_momentum(s)}",
-            "seed": f"{s.seed}",
-            "folder": f"{path}",
-        }
+        self._rounds, self._report = settings.rounds, task_report(settings.task)
+        self._drawn = settings.evaluate_clients
+        self._left = TimeLeft(settings, n_clients, side_by_side=origin.own)
+        rows = effective_settings(settings, n_clients, path, origin)
         self._print("pFedGP")
         for place, (name, text) in enumerate(rows.items(), start=1):
             self._print(f"{'`--' if place == len(rows) else '|--'} {name:<8} {text}")
@@ -268,32 +249,3 @@ def _plain(text: str, stream: TextIO) -> str:
         c if c.isprintable() and (c.isascii() or encoding == "utf8") else c.encode("unicode_escape").decode()
         for c in text
     )
-
-
-def _sample(settings: Settings) -> str:
-    return f" on {counted(settings.evaluate_clients, 'drawn client')}" if settings.evaluate_clients else ""
-
-
-def _own_settings(settings: Settings) -> list[str]:
-    """The method's own settings, as the run has them."""
-    group = f"{settings.method}."
-    return [
-        f"{key.removeprefix(group)} {value}"
-        for key, value in settings.own.to_run_config().items()
-        if key.startswith(group)
-    ]
-
-
-def _momentum(settings: Settings) -> str:
-    """A shared head is trained without, whatever the setting says (`head_update`)."""
-    of_head = is_gaussian(settings.method) and settings.objective == "softmax"
-    return "no momentum" if of_head else f"momentum {settings.momentum:g}"
-
-
-def _work(settings: Settings) -> str:
-    """How much a client computes in one update."""
-    epochs = counted(settings.local_epochs, "local epoch")
-    if is_gaussian(settings.method) and settings.objective != "softmax":
-        return epochs
-    batches = "1 mini-batch" if settings.local_steps == 1 else f"{settings.local_steps} mini-batches"
-    return f"{batches} of {settings.batch_size} samples" if settings.local_steps else epochs

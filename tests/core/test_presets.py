@@ -1,7 +1,5 @@
 """The paper's preset: what it says of methods, variants and data sets, and that what a user gives comes first."""
 
-from typing import Any
-
 import pytest
 
 from pfedgp_core.config import Settings
@@ -82,43 +80,10 @@ def test_a_shared_head_under_a_method_without_gaussian_processes_is_refused() ->
     assert preset_settings("shared-head", {"method": "whitened"})
 
 
-@pytest.mark.parametrize(
-    ("given", "prior_mean"),
-    [
-        ({}, "head"),
-        ({"rounds": 60}, "head"),
-        ({"rounds": 59}, "zero"),
-        ({"rounds": 6, "clients-per-round": 50}, "head"),
-        *(
-            ({"rounds": 60} | other, "zero")
-            for other in (
-                {"variant": "ip-data"},
-                {"method": "fedavg"},
-                {"method": "whitened"},
-                {"dp-noise": 1.0},
-                {"class-weights": "balanced"},
-                {"objective": "loo"},
-                {"gp.output-scale": 8.0},
-                {"task": "regression", "dataset": "diabetes"},
-            )
-        ),
-    ],
-)
-def test_auto_takes_a_shared_head_where_the_run_trains_it_and_goes_with_it(
-    given: dict[str, Any], prior_mean: str
-) -> None:
-    found = preset_settings("auto", given)
-    settings = Settings.from_run_config({"clients": 50} | found | given)
-    assert settings.gp.prior_mean == prior_mean
-    assert found == (preset_settings("shared-head", given) if prior_mean == "head" else default_of_its_keys())
+def test_the_prior_mean_zero_is_a_preset_of_the_defaults() -> None:
+    assert Settings.from_run_config(preset_settings("zero-mean", {})) == Settings()
 
 
-def default_of_its_keys() -> dict[str, Any]:
-    return {key: Settings().to_run_config()[key] for key in preset_settings("shared-head", {})}
-
-
-def test_auto_leaves_a_mistake_for_the_check_of_settings() -> None:
-    assert (
-        preset_settings("auto", {"rounds": 1000, "clients-per-round": "many", "variant": "fulll"})
-        == default_of_its_keys()
-    )
+def test_auto_is_one_of_the_two() -> None:
+    assert preset_settings("auto", {}) == preset_settings("shared-head", {})
+    assert preset_settings("auto", {"rounds": 59}) == preset_settings("zero-mean", {})

@@ -21,7 +21,7 @@ def test_a_site_that_was_cut_off_for_a_minute_takes_part_again(tmp_path: Path) -
     with lab(3) as machines, deployed(tmp_path, CLASSES, 30, machines.hosts[0], machines.hosts[1:]) as deployment:
         run = deployment.start_run(
             "cut",
-            *("--rounds", "1000", "--clients-per-round", "2", "--set", "min-clients=2"),
+            *("--preset", "zero-mean", "--rounds", "1000", "--clients-per-round", "2", "--set", "min-clients=2"),
             *("--set", f"round-timeout={TIMEOUT:g}", "--set", "evaluate-every=1", "--set", "personalise=false"),
         )
         before = wait_for(lambda: deployment.rounds("cut"), 120.0, "a round")[-1]["round"]

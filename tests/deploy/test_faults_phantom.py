@@ -20,7 +20,18 @@ def test_a_phantom_costs_one_timeout_and_a_new_key_brings_the_site_back(tmp_path
     with deployed(tmp_path, WARDS) as deployment:
         run = deployment.start_run(
             "haunted",
-            *("--rounds", "1000", "--clients-per-round", "3", "--set", "min-clients=3", "--set", "min-results=2"),
+            *(
+                "--preset",
+                "zero-mean",
+                "--rounds",
+                "1000",
+                "--clients-per-round",
+                "3",
+                "--set",
+                "min-clients=3",
+                "--set",
+                "min-results=2",
+            ),
             *("--set", f"round-timeout={TIMEOUT:g}", "--set", "evaluate-every=1000", "--set", "personalise=false"),
         )
         wait_for(lambda: rounds_with(deployment, VICTIM), 120.0, "a round with the site")

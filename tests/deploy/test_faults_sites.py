@@ -23,7 +23,7 @@ VICTIM, WITNESS = "ward-c", "ward-a"
 TIMEOUT = 20.0
 RUN = "long"
 OPTIONS = [
-    *("--rounds", "1000", "--clients-per-round", "3", "--seed", "3"),
+    *("--preset", "zero-mean", "--rounds", "1000", "--clients-per-round", "3", "--seed", "3"),
     *("--set", f"round-timeout={TIMEOUT:g}", "--set", "min-clients=3", "--set", "evaluate-every=1"),
     *("--set", "personalise=false"),
 ]

@@ -2,8 +2,8 @@
 
 import pytest
 
+from pfedgp.collecting import collect_settings
 from pfedgp.natural_settings import natural_settings
-from pfedgp.options import collect_settings
 from pfedgp_core.data.datasets import Dataset
 from pfedgp_core.data.site_table import Column, site_table
 from pfedgp_core.errors import ConfigError

@@ -58,7 +58,7 @@ def test_a_client_of_one_class_helps_to_train_the_head_and_one_without_samples_d
         ({"variant": "ip-compute"}, "variant = 'full'"),
         ({"task": "regression"}, "gp.prior-mean = 'zero'"),
         ({"gp.prior-mean": "zero"}, "gp.prior-mean = 'head'"),
-        ({"dp-noise": 1.0}, "gp.prior-mean = 'zero', or dp-noise = 0"),
+        ({"dp-noise": 1.0}, "--preset zero-mean does, or dp-noise = 0"),
     ],
 )
 def test_what_does_not_go_together_is_refused_with_a_remedy(changes: dict[str, str], remedy: str) -> None:

@@ -52,6 +52,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     methods = ["pfedgp", "fedavg"]
     networks = ["lenet"]
     min-samples = 50
+    shared-head = false
     max-update-norm = 10
     max-updates = 100
     max-evaluations = 60
@@ -67,7 +68,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     """
     hours = (Hours.of("22:00-06:00"),)
     assert read_policy(write(tmp_path, text)) == SitePolicy(
-        *("any", ("pfedgp", "fedavg"), ("lenet",), 50, 10.0, 100, 60, 5, 1.5, 2.0, 8.0, 1e-6, hours, (), 5, True)
+        *("any", ("pfedgp", "fedavg"), ("lenet",), 50, False, 10.0, 100, 60, 5, 1.5, 2.0, 8.0, 1e-6, hours, (), 5, True)
     )
 
 
@@ -77,7 +78,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         *("runs = 1", "runs = ['any']", "methods = []", "methods = 'pfedgp'", "networks = [1]", "min-cell = 1.5"),
         *("min-cell = true", "max-epsilon = 0", "max-epsilon = inf", "metrics = ['all']", "publications = 1"),
         *("hours = []", "hours = ['']", "minsamples = 5", "max-updates = 0", "dp-noise = -1", "[policy]\nruns = 'any'"),
-        *("max-evaluations = 0", "min-evaluate-every = 0"),
+        *("max-evaluations = 0", "min-evaluate-every = 0", "shared-head = 1"),
     ],
 )
 def test_a_mistake_names_its_key_and_refuses_everything(tmp_path: Path, line: str) -> None:

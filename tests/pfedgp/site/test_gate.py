@@ -101,6 +101,7 @@ def test_a_run_that_does_not_go_with_the_site_s_noise_is_refused_before_anything
     with_head = Settings.from_run_config(OWN.to_run_config() | {"gp.prior-mean": "head", "objective": "softmax"})
     assert [refused(site.ask(kind, with_head)) for kind in ("query.hello", "train", "evaluate")] == [True] * 3
     assert "gp.prior-mean = 'head' does not go with dp-noise" in site.said[-1]
+    assert "--preset zero-mean" in last_refusal(tmp_path)["reason"]
 
 
 def test_the_epsilon_of_all_runs_together_has_an_end(tmp_path: Path) -> None:
