@@ -15,7 +15,7 @@ from pfedgp_core.words import counted
 
 METRICS = ("accuracy", "ece", "nll", "brier")
 HEADS = {
-    "default": "pFedGP, the default",
+    "default": "pFedGP, prior mean zero",
     "gp-white": "the same tree on whitened features",
     "loo": "pFedGP, objective `loo`",
     "shared-head": "pFedGP, shared head",

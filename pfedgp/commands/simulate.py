@@ -1,6 +1,7 @@
 """``pfedgp simulate``: a whole federation, simulated. Everything is checked before a process is started."""
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,12 +44,10 @@ def main(args: argparse.Namespace) -> int:
     settings, notes = collect(flat, vars(args), args.assignments)
     folder = run_folder(outputs.out, settings)
     outputs.check()
-    for note in notes:
-        print(note, flush=True)
     if args.seeds is not None:
-        return _seeds(args, settings, folder, resources, outputs)
+        return _seeds(args, settings, notes, folder, resources, outputs)
     settings = check_simulation(settings, folder)
-    _name_left_out(settings)
+    _say(notes, settings)
 
     from pfedgp.local.simulation import run_simulation
 
@@ -60,7 +59,14 @@ def main(args: argparse.Namespace) -> int:
     return 0 if summary.get("status") == "completed" else 1
 
 
-def _seeds(args: argparse.Namespace, settings: Settings, folder: Path, resources: Resources, outputs: Outputs) -> int:
+def _seeds(
+    args: argparse.Namespace,
+    settings: Settings,
+    notes: Sequence[str],
+    folder: Path,
+    resources: Resources,
+    outputs: Outputs,
+) -> int:
     from pfedgp.seeds.simulation import check_seeds, simulate_seeds
 
     check_seeds(args.seeds)
@@ -71,15 +77,17 @@ def _seeds(args: argparse.Namespace, settings: Settings, folder: Path, resources
             "--seeds runs on CPU workers of this machine, and writes for no other tool: leave out --gpus, --engine, "
             "--cluster, --tensorboard, --prometheus, --mlflow and --wandb, or start each --seed by itself."
         )
-    _name_left_out(settings)
+    _say(notes, settings)
     simulate_seeds(settings, args.seeds, folder, resources.workers)
     return 0
 
 
-def _name_left_out(settings: Settings) -> None:
-    """Say which sites of a data set are no clients because they have too few samples."""
+def _say(notes: Sequence[str], settings: Settings) -> None:
+    """Say what was chosen, and which sites of a data set are no clients because they have too few samples."""
     from pfedgp_core.data.simulated import left_out_sites
 
+    for note in notes:
+        print(note, flush=True)
     if names := left_out_sites(settings):
         print(
             f"{counted(len(names), 'site')} of {settings.dataset} with fewer than natural-floor = "

@@ -1,13 +1,12 @@
 """A simulation of fewer clients than a round draws by default draws all of them, and says so."""
 
-from pathlib import Path
-
 import pytest
 
 from pfedgp.cli import main
 from pfedgp.collecting import collect_settings, given_settings
 from pfedgp.few_clients import few_clients_note
 from pfedgp_core.errors import ConfigError
+from tests.pfedgp.recorded_runs import Runs
 
 
 @pytest.mark.parametrize(
@@ -39,7 +38,8 @@ def test_what_the_user_gives_is_kept_and_refused() -> None:
         collect_settings({"clients-per-round": 5}, {}, ["clients=2"])
 
 
-def test_the_command_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["simulate", "--clients", "2", "--classes-per-client", "99", "--out", str(tmp_path / "run")]) == 2
+def test_the_command_says_so(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "--clients", "2", "--classes-per-client", "5"]) == 0
+    assert len(runs) == 1
     note = "A round draws 2 clients (clients-per-round = 5 by default), as no more train."
     assert capsys.readouterr().out.splitlines()[0] == note

@@ -55,6 +55,26 @@ def test_a_runs_own_config_repeats_it(runs: Runs, tmp_path: Path) -> None:
     assert runs[0][0] == Settings(rounds=3, clients_per_round=2)
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "Prior mean: a softmax head that the clients share, as the run has 300 visits of clients (60 rounds x 5)"),
+        (["--seed", "3"], "Prior mean: a softmax head that the clients share"),
+        (["--rounds", "20"], "Prior mean: zero, as the run has 100 visits of clients (20 rounds x 5)"),
+        (["--preset", "zero-mean"], ""),
+        (["--method", "fedavg"], ""),
+    ],
+)
+def test_one_line_says_which_prior_mean_was_taken(
+    options: list[str], said: str, runs: Runs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["simulate", *options]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(said)
+    assert out.count("\n") == bool(said)
+    assert runs[0][0].gp.prior_mean == ("head" if "softmax" in said else "zero")
+
+
 MISTAKES = {
     "unknown verb": (["simulat"], r"Unknown verb 'simulat': did you mean 'simulate'\?"),
     "unknown option": (["simulate", "--client", "5"], r"--client 5: did you mean --clients\?"),
