@@ -84,6 +84,6 @@ def prior_choice(chosen: Mapping[str, Any]) -> PriorChoice:
 def _of_gaussian_training(key: str, given: Mapping[str, Any]) -> bool:
     """Whether a setting is of training by Gaussian processes, which a user who gives it wants."""
     if key == "local-epochs":
-        return given["local-steps"] != 0  # passes of a head's training where it is not so many mini-batches
+        return bool(given["local-steps"])  # passes of a head's training where it is not so many mini-batches
     of_group = key.startswith("gp.") and key not in _OF_PREDICTION
     return key == "objective" or key in _OF_TRAINING or of_group
