@@ -26,9 +26,12 @@ def say_first(settings: Settings, roster: Roster, method: Method) -> None:
             logger.warning("%s", doubt)
     for sentence in unused_settings(settings, method):
         logger.warning("%s", sentence)
-    if roster.own_data and method.exposed and settings.aggregation != "nearest":
+    head = not method.exposed and settings.gp.prior_mean == "head"
+    if roster.own_data and (method.exposed or head) and settings.aggregation != "nearest":
         logger.warning(
-            "method = %s: one of five sites that attacks in every round can cost much accuracy under aggregation = "
-            "%s; 'nearest' with trim-share = 0.2 keeps more, at a price where nobody attacks: see docs/attacks.md",
-            *(settings.method, settings.aggregation),
+            "%s: one of five sites that attacks in every round can cost much accuracy under aggregation = "
+            "%s; 'nearest' with trim-share = 0.2 keeps more, at a price where nobody attacks%s: see docs/attacks.md",
+            "a shared head (gp.prior-mean)" if head else f"method = {settings.method}",
+            settings.aggregation,
+            ", and so does --preset zero-mean" if head else "",
         )

@@ -1,18 +1,20 @@
 """What the table of attacks compares: its parts, and the federations in each."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pfedgp_core.config import GPSettings, Settings
 from scripts.attacks.federation import ALL, FIRST
 from scripts.attacks.kinds import ATTACKS
 from scripts.attacks.trials import Trial
 
-__all__ = ["FIVE", "PARTS", "TEN", "Part"]
+__all__ = ["FIVE", "HEAD", "PARTS", "TEN", "Part"]
 
 # Fewer rounds, Gibbs chains and sweeps than by default, for a run in a few seconds; all else is the default.
 FEW = GPSettings(train_chains=6, predict_chains=10, sweeps=3, quadrature=16)
 FIVE = Settings(clients=5, clients_per_round=5, classes_per_client=4, rounds=30, gp=FEW)
 TEN = FIVE.replace(clients=10, clients_per_round=10, aggregation="trimmed-mean", trim_share=0.2)
+# As many rounds as a head is the default from: 300 visits.
+HEAD = FIVE.replace(rounds=60, objective="softmax", gp=replace(FEW, prior_mean="head", output_scale=4.0))
 OPEN = {"clip_updates": 0.0, "max_update_norm": 1e12}
 MEDIAN, TRIMMED = {"aggregation": "median"}, {"aggregation": "trimmed-mean", "trim_share": 0.2}
 NEAREST = {"aggregation": "nearest", "trim_share": 0.2}
@@ -77,6 +79,15 @@ def _averages(settings: Settings) -> dict[str, Settings]:
 
 PARTS = {
     "pfedgp": Part({"default": FIVE, "no bound": FIVE.replace(**OPEN)}, once=("no bound",)),
+    "shared head": Part(
+        {
+            "shared head": HEAD,
+            "prior mean zero": FIVE.replace(rounds=60),
+            "shared head, `nearest` 0.2": HEAD.replace(**NEAREST),
+        },
+        rounds=(ALL,),
+        once=("prior mean zero", "shared head, `nearest` 0.2"),
+    ),
     "averages": Part(
         {
             "`median`": FIVE.replace(**MEDIAN),

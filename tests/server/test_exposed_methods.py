@@ -1,6 +1,7 @@
 """A method that one site can harm much: the server of sites' own data says so before round 1, and what holds more."""
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,16 @@ def sites(tmp_path: Path) -> OwnGrid:
 def test_a_shared_head_is_warned_of(sites: OwnGrid, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     start(sites, SETTINGS.replace(method="fedavg"), tmp_path / "run")
     assert f"method = fedavg: {WORDS}" in caplog.text
+
+
+@pytest.mark.parametrize("aggregation", ["uniform", "nearest"])
+def test_so_is_one_that_is_the_prior_mean_unless_the_average_holds(
+    sites: OwnGrid, tmp_path: Path, caplog: pytest.LogCaptureFixture, aggregation: str
+) -> None:
+    gp = replace(SETTINGS.gp, prior_mean="head")
+    settings = SETTINGS.replace(objective="softmax", gp=gp, aggregation=aggregation, trim_share=0.0)
+    start(sites, settings, tmp_path / "run")
+    assert (f"a shared head (gp.prior-mean): {WORDS}" in caplog.text) is (aggregation == "uniform")
 
 
 def test_pfedgp_is_not(sites: OwnGrid, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

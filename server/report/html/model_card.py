@@ -80,11 +80,16 @@ def _details(run: RunFiles) -> dict[str, str]:
         "gave its data away",
         "Sites": few([row["name"] for row in run.clients], _MOST_NAMED) or MISSING,
         "Started": str(origin.get("started", MISSING)) if isinstance(origin, Mapping) else MISSING,
-        "Method": f"{run.settings.get('method')}, {len(run.rounds)} of {run.settings.get('rounds')} rounds, the best "
-        f"after round {run.summary.get('best_round', MISSING)}, seed {run.settings.get('seed')}",
+        "Method": f"{run.settings.get('method')}{_head(run.settings)}, {len(run.rounds)} of "
+        f"{run.settings.get('rounds')} rounds, the best after round {run.summary.get('best_round', MISSING)}, "
+        f"seed {run.settings.get('seed')}",
         "Software": made or MISSING,
         "Status": str(run.summary.get("status", "cut off")),
     }
+
+
+def _head(settings: Mapping[str, Any]) -> str:
+    return " about a softmax head that the sites share" if settings.get("gp.prior-mean") == "head" else ""
 
 
 def _measures(classes: bool) -> str:

@@ -9,12 +9,14 @@ import pytest
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.metrics.class_results import ClassCounts
 from pfedgp_core.metrics.intervals import share_estimate
+from pfedgp_core.prior_choice import SHARED_HEAD
 from server.class_results import ClassResults
 from server.report.html.headline import key_results, worst_classes
 from server.report.html.model_card import model_card
 from server.report.html.run_files import read_run
 from server.report.html.writer import write_report
 from server.report.interval_bars import interval_bars
+from tests.pfedgp.comparing.run_folders import write_run
 from tests.server.report.html.written_run import EVIL, Page
 
 NAMES = ["<b>0</b>", "<b>1</b>", "<b>2</b>"]
@@ -139,3 +141,9 @@ def test_bars_and_their_intervals_stay_between_0_and_1() -> None:
     assert max(ticks) <= 312
     assert "43.0 %" not in svg
     assert "42.9 % (15.8 to 75.0)" in svg
+
+
+def test_the_card_says_that_sites_share_a_head(tmp_path: Path) -> None:
+    for head, words in ((True, "pfedgp about a softmax head that the sites share, "), (False, "pfedgp, ")):
+        run = write_run(tmp_path / str(head), [0.9, 0.8], SHARED_HEAD if head else {})
+        assert model_card(read_run(run))["Model details"]["Method"].startswith(words)
