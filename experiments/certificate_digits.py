@@ -8,9 +8,9 @@ ones does not exist. Beside them the errors on all of these digits, and the boun
 threshold of ``predict --risk 0.02`` from the run's bins at the nearest temperature that has some, and the share of the
 federation's test samples that it answers.
 
-    python -m experiments.certificate_digits --out FOLDER [--seeds 0 1]
+    python -m experiments.certificate_digits --out FOLDER [--seeds 0 1] [--preset NAME]
 
-Runs that are in the folder already are used.
+The model is that of the defaults, or of a preset. Runs that are in the folder already are used.
 """
 
 import argparse
@@ -39,11 +39,11 @@ SHARES = (0.25, 0.5)  # of the samples, as prior
 RISK, RISK_DELTA = 0.02, 0.05
 
 
-def run(folder: Path, seed: int) -> Path:
+def run(folder: Path, seed: int, preset: str = "") -> Path:
     """The federation without its last two clients."""
     if not (folder / "summary.json").exists():
-        command = ["simulate", "--preset", "zero-mean", "--seed", str(seed)]
-        command += ["--set", f"unseen-clients={UNSEEN}", "--workers", "1"]
+        command = ["simulate", "--seed", str(seed), "--set", f"unseen-clients={UNSEEN}", "--workers", "1"]
+        command += ["--preset", preset] if preset else []
         command = [sys.executable, "-m", "pfedgp", *command, "--out", str(folder)]
         subprocess.run(command, check=True, capture_output=True)
     return folder
@@ -99,8 +99,9 @@ def certificates(site: SavedSite, seed: int) -> dict[str, Any]:
     found |= {"on the way": alone.on_the_way, "errors": made.errors, "steps": made.steps}
     found["true error"] = float((answers(site)(features) != labels).mean())
     federation = len(site.model.class_names)
-    pac = certify_classifier(site.classifier, samples.labels, federation, DELTA).tree
+    pac = certify_classifier(site.classifier, samples.labels, federation, DELTA, features=samples.features).tree
     found |= {"pac-bayes": pac.soft_vote, "pac-bayes, Gibbs": pac.sign.bound, "pac-bayes, KL": pac.kl}
+    found |= {"pac-bayes, risk": pac.sign.empirical, "pac-bayes, soft risk": pac.soft.empirical}
     prior = Stream(site.model.settings.seed, "certificate", "prior", site.model.sha256).numpy.permutation(len(samples))
     apart = disagreement(site.classifier, new)
     for share in SHARES:
@@ -133,11 +134,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder for runs, data and sites")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
+    parser.add_argument("--preset", default="", help="settings of the runs; default: the defaults")
     args = parser.parse_args()
     torch.set_num_threads(1)
     rows = []
     for seed in args.seeds:
-        folder = run(args.out / f"unseen-{seed}", seed)
+        folder = run(args.out / f"unseen-{seed}", seed, args.preset)
         print(json.dumps({"seed": seed, **answered(folder)}), flush=True)
         for i in range(CLIENTS - UNSEEN, CLIENTS):
             rows.append(certificates(site_of(folder, f"client-{i:02d}"), seed))

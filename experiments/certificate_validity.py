@@ -3,9 +3,10 @@
 Every draw makes a new sample of n points, fits a classifier and certifies it, at delta = 0.05 and 0.01. A draw counts
 as violated where the true Gibbs risk, the true expected probability of wrong classes, or the true error of either vote
 is above its bound: delta covers them together. True risks are averages over independent test points, exact in the label
-noise. Features lie on the sphere; no network is involved.
+noise. Features lie on the sphere; no network is involved. With --head the trees are about the log odds of a shared head
+that was there before the samples (`hard_populations.head_logits`, of the clusters that the features are nearest to).
 
-    python experiments/certificate_validity.py --draws 500 --csv certificate_validity.csv
+    python -m experiments.certificate_validity --draws 500 --csv certificate_validity.csv [--head right]
 
 The table goes to standard output as Markdown.
 """
@@ -21,12 +22,15 @@ from pathlib import Path
 import numpy as np
 import torch
 from scipy.special import rel_entr
+from torch import Tensor
 
+from experiments.hard_populations import HEADS, head_logits
 from pfedgp_core.certificate.risk import class_probabilities
 from pfedgp_core.certificate.theorem import TreeCertificate, TreePosterior, bound_tree, tree_posterior
 from pfedgp_core.config import GPSettings, Settings
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.tree.classifier import PersonalClassifier
+from pfedgp_core.tree.variants.prior_mean import LogitsOf
 
 DELTAS = (0.05, 0.01)
 FEDERATION = 10  # classes; which of them a sample holds is paid for
@@ -69,6 +73,18 @@ class Task:
         return (rng.random(len(cluster))[:, None] > cumulative[:, :-1]).sum(1)
 
 
+    def head(self, kind: str) -> LogitsOf | None:
+        """A shared head of that kind, which knows the clusters' laws, not the samples."""
+        logits = head_logits(np.eye(len(self.weights)) if self.memorised else self.label_law, kind)
+        if logits is None:
+            return None
+        return lambda features: torch.from_numpy(logits).to(features)[_nearest(features, len(self.weights))]
+
+
+def _nearest(features: Tensor, clusters: int) -> Tensor:
+    return features[:, :clusters].argmax(1)
+
+
 TASKS = (
     Task("2 classes, clean", (0.5, 0.5)),
     Task("2 classes, 20 % flipped", (0.5, 0.5), flip=0.2),
@@ -99,8 +115,11 @@ class Outcome:
         return float((np.array(self.true)[:, 0] > np.array(self.printed)).mean())
 
 
-def simulate(task: Task, n: int, draws: int, chains: int, test_points: int, seed: int) -> Outcome:
+def simulate(
+    task: Task, n: int, draws: int, chains: int, test_points: int, seed: int, head: str = "none"
+) -> Outcome:
     """Fit and certify `draws` independent samples of n points."""
+    logits_of = task.head(head)
     settings = Settings(gp=GPSettings(predict_chains=chains, sweeps=3))
     outcome = Outcome()
     for draw in range(draws):
@@ -110,7 +129,7 @@ def simulate(task: Task, n: int, draws: int, chains: int, test_points: int, seed
         if len(np.unique(y)) < 2:
             continue  # refused
         stream = Stream(seed, task.name, n, draw)
-        classifier = PersonalClassifier(settings, stream).fit(x, y)
+        classifier = PersonalClassifier(settings, stream, logits_of=logits_of).fit(x, y)
         nodes = [(known.gp, omega) for known, omega in classifier.nodes_]
         codes = torch.from_numpy(np.searchsorted(classifier.classes_, y))
         posterior = tree_posterior(classifier.tree_, nodes, codes, stream.child("certificate"), INFORMATION_DRAWS)
@@ -175,6 +194,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=500, help="samples of each setting")
     parser.add_argument("--n", type=int, nargs="+", default=[20, 60, 120, 400], help="sample sizes")
     parser.add_argument("--csv", type=Path, help="write the table to this file")
+    parser.add_argument("--head", choices=HEADS, default="none", help="where the prior means come from")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -183,7 +203,7 @@ def main() -> None:
         for n in args.n:
             start = time.process_time()
             chains, points = (3, 300) if n >= 400 else (5, 500)
-            outcome = simulate(task, n, args.draws, chains, points, args.seed)
+            outcome = simulate(task, n, args.draws, chains, points, args.seed, args.head)
             rows.append(summary(task, n, outcome))
             print(rows[-1], f"{time.process_time() - start:.0f} s", file=sys.stderr, flush=True)
     print(report(rows))

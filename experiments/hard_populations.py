@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["POPULATIONS", "Population"]
+__all__ = ["HEADS", "POPULATIONS", "Population", "head_logits"]
+
+HEADS = ("none", "right", "wrong", "random")  # what the prior means of a tree come from
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,3 +87,22 @@ POPULATIONS = (
     _exclusive_or(),
     _rare_inputs(),
 )
+
+
+def head_logits(law: np.ndarray, kind: str) -> np.ndarray | None:
+    """Logits [P, k] of a shared head, fixed before any sample: there is none of kind "none".
+
+    Parameters
+    ----------
+    law : array [P, k]
+        Probability of each label at some points.
+    kind : {"none", "right", "wrong", "random"}
+        ``right``: the law's logarithms, confident where the law is. ``wrong``: as confident in the next class.
+        ``random``: confident in some class, which says nothing.
+    """
+    if kind == "none":
+        return None
+    if kind == "random":
+        return 3.0 * np.random.default_rng(list(kind.encode())).normal(size=law.shape)
+    right: np.ndarray = np.log(0.98 * law + 0.02 / law.shape[1])
+    return right if kind == "right" else np.roll(right, 1, axis=1)

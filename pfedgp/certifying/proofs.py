@@ -31,7 +31,13 @@ def _pac_bayes(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
         )
     samples = site.samples
     certificate = certify_classifier(
-        site.classifier, samples.labels, len(names), args.delta, fixed, groups=samples.groups
+        site.classifier,
+        samples.labels,
+        len(names),
+        args.delta,
+        fixed,
+        groups=samples.groups,
+        features=samples.features,
     )
     return {**certificate.to_dict(), "unseen": ASSERTED, "repeated_samples": repeated}
 

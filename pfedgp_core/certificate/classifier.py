@@ -19,6 +19,7 @@ from pfedgp_core.certificate.groups import counted_groups, independence
 from pfedgp_core.certificate.risk import class_probabilities, node_rows
 from pfedgp_core.certificate.theorem import Risk, TreeCertificate, certify_tree
 from pfedgp_core.errors import DataError
+from pfedgp_core.kernels.base import unit_sphere
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.registry import VARIANTS
 from pfedgp_core.tree.classifier import PersonalClassifier
@@ -39,8 +40,8 @@ MIN_SAMPLES = 30  # for n <= 26 and delta = 0.01 even KL = 0 and no error leave 
 FITTED = "The samples that the classifier was fitted on, all of which count here,"
 CONDITIONS = (
     (
-        "Network, kernel, inducing inputs, normalisation constants and settings were fixed without these samples: no "
-        "training, no model selection and no choice between certificates on them."
+        "Network, shared head, kernel, inducing inputs, normalisation constants and settings were fixed without these "
+        "samples: no training, no model selection and no choice between certificates on them."
     ),
     "Future samples come from the same population; a sample of a class outside the tree counts as an error.",
     (
@@ -119,6 +120,7 @@ def certify_classifier(
     *,
     min_samples: int = MIN_SAMPLES,
     groups: np.ndarray | None = None,
+    features: ArrayLike | Tensor | None = None,
 ) -> Certificate:
     """Certify a fitted classifier on the samples it was fitted on.
 
@@ -138,13 +140,16 @@ def certify_classifier(
     min_samples : int
     groups : array [n], optional
         The number of each sample's group, where groups and not samples are independent.
+    features : array or Tensor [n, d], optional
+        As given to ``fit``, in the same order: a classifier about a shared head needs them, as the head reads features
+        that are not on the unit sphere.
 
     Raises
     ------
     NoCertificateError
         There is no rigorous or meaningful certificate: the text says why.
     DataError
-        Labels that are not those of the fitted samples.
+        Labels or features that are not those of the fitted samples.
     """
     if not hasattr(classifier, "tree_"):
         raise DataError("The classifier has no training data yet: call fit first.")
@@ -162,6 +167,9 @@ def certify_classifier(
         )
     codes = torch.from_numpy(positions.astype(np.int64))
     nodes = [(known.gp, omega) for known, omega in classifier.nodes_]
+    # The root holds all samples, those on its left first.
+    rows = node_rows(codes, classifier.tree_.nodes[0])
+    inputs = _inputs(classifier, features, rows)
     tree = certify_tree(
         classifier.tree_,
         nodes,
@@ -171,15 +179,25 @@ def certify_classifier(
         stream or Stream(classifier.stream.seed, *classifier.stream.path, "certificate"),
         groups=groups,
     )
-    # The root holds all samples, on the unit sphere, which a second projection leaves as they are.
-    rows = node_rows(codes, classifier.tree_.nodes[0])
-    inputs = nodes[0][0].inputs
     deployed = np.searchsorted(names, classifier.predict(inputs))
     votes = [p.argmax(1) for p in class_probabilities(classifier, inputs)]
     wrong = [float((vote != positions[rows.numpy()]).mean()) for vote in votes]
     differs = [float((vote != deployed).mean()) for vote in votes]
     samples = None if groups is None else len(given)
     return Certificate(tree, names.tolist(), wrong[0], wrong[1], differs[0], differs[1], samples)
+
+
+def _inputs(classifier: PersonalClassifier, features: ArrayLike | Tensor | None, rows: Tensor) -> Tensor:
+    """What the classifier predicts to answer its own samples, in the order of the root's GP, [n, d]."""
+    known = classifier.nodes_[0][0].gp.inputs  # on the unit sphere, which a second projection leaves as they are
+    if classifier.logits_of is None:
+        return known
+    if features is None:
+        raise DataError("A classifier about a shared head is certified with its samples' features: give them as well.")
+    raw = (features if isinstance(features, Tensor) else torch.as_tensor(np.asarray(features)))[rows]
+    if raw.shape != known.shape or not torch.allclose(unit_sphere(raw).to(known), known, atol=1e-6):
+        raise DataError("The features are not those that the classifier was fitted on: give these, in their order.")
+    return raw
 
 
 def refuse_uncertifiable(classifier: PersonalClassifier, n: int, min_samples: int, grouped: bool = False) -> None:
@@ -200,11 +218,6 @@ def refuse_uncertifiable(classifier: PersonalClassifier, n: int, min_samples: in
         raise NoCertificateError(
             f"There is no certificate for variant = {settings.variant!r}: {reason}; certify on held-out data "
             "(--method held-out)."
-        )
-    if classifier.logits_of is not None:
-        raise NoCertificateError(
-            "There is no PAC-Bayes certificate for gp.prior-mean = 'head', as its theorem is written for zero means: "
-            "certify by the order of the samples (--method progressive) or on held-out data (--method held-out)."
         )
     if settings.classes == "all":
         raise NoCertificateError(

@@ -1,7 +1,8 @@
 r"""The PAC-Bayes certificate whose prior is made of some of the samples, with a bound on the others.
 
 The samples are split, without a look at them, in A and B. Given A everything that is made of A alone is a valid prior
-for the n_B samples of B: here the posterior of A at every node, and mass on the tree of A. The deployed posterior may
+for the n_B samples of B: here the posterior of A at every node, and mass on the tree of A. About a shared head, which
+was there before all of them, both posteriors have its prior mean. The deployed posterior may
 still depend on all samples. With probability 1 - delta over B,
 
 .. math::
@@ -47,6 +48,8 @@ __all__ = [
     "compare_with_data_prior",
     "conditions",
     "disagreement",
+    "same_splits",
+    "tree_price",
 ]
 
 PRIOR_SHARE = 0.25  # of the samples; fewer leave a larger KL, more a smaller B, and a half is worse throughout
@@ -258,7 +261,7 @@ def _price(
     federation_classes: int,
 ) -> tuple[float, bool]:
     """-log of the prior's mass on the classes and tree that were built, and whether they are those of A."""
-    k = len(classifier.classes_)
+    k, same = len(classifier.classes_), False
     own = labels[part]
     if set(np.unique(own)) == set(classifier.classes_):
         raw = features if isinstance(features, Tensor) else torch.as_tensor(np.asarray(features))
@@ -270,11 +273,18 @@ def _price(
             classifier.inducing,
             classifier.stream,
         ).tree
-        if _unordered(known) == _unordered(classifier.tree_):
-            return -math.log(TREE_WEIGHT), True
-    return -math.log(1 - TREE_WEIGHT) + log_trees(k) + log_class_sets(k, federation_classes), False
+        same = same_splits(known, classifier.tree_)
+    return tree_price(same, k, federation_classes), same
 
 
-def _unordered(tree: Tree) -> set[frozenset[tuple[int, ...]]]:
-    """The splits of a tree without the order of the children."""
-    return {frozenset((node.left, node.right)) for node in tree.nodes}
+def tree_price(same: bool, k: int, federation_classes: int) -> float:
+    """-log of the prior's mass on classes and tree that were built: `same` where A alone gives them."""
+    if same:
+        return -math.log(TREE_WEIGHT)
+    return -math.log(1 - TREE_WEIGHT) + log_trees(k) + log_class_sets(k, federation_classes)
+
+
+def same_splits(a: Tree, b: Tree) -> bool:
+    """Whether two trees are the same but for the order of children."""
+    first, second = ({frozenset((node.left, node.right)) for node in tree.nodes} for tree in (a, b))
+    return first == second

@@ -8,7 +8,8 @@ The chains' mixture (1/C) sum_c N(m_c, Sigma_c) has the mean and covariance
 
 At a large output scale the chains' Gaussians are narrow and far apart, so that the mean of their KLs says little; this
 one has no mixture to pay for. Given only some points, the moments at all others follow from the prior's conditional law
-of these, so that beyond any set of points which holds the given ones the law is still the prior's.
+of these, so that beyond any set of points which holds the given ones the law is still the prior's. A prior mean shifts
+both Gaussians of a KL alike, so it enters by the chains' kappa alone (`dense.kappa_given`).
 """
 
 from typing import NamedTuple
@@ -45,18 +46,19 @@ def matched_gaussian(gp: FullGP | FITC, omega: Tensor, rows: Tensor) -> Gaussian
     """
     K = gp.gram.detach()
     if not len(rows):
-        return Gaussian(K.new_zeros(len(K)), K)
-    known, cross, kappa = K[rows][:, rows], K[rows], gp.kappa[rows]
+        return Gaussian(dense.about(gp.mean, K.new_zeros(len(K))), K)
+    known, cross, kappa, prior_mean = K[rows][:, rows], K[rows], gp.kappa[rows], _mean_of(gp, rows)
     means, covariance = [], torch.zeros_like(K)
     for weights in omega.detach().double().cpu().clamp_min(dense.SMALLEST_OMEGA):
         d, L = (part[0] for part in dense.factorise(known, weights[None]))
-        means.append(cross.T @ (d * torch.cholesky_solve((kappa / d)[:, None], L)[:, 0]))
+        given = dense.kappa_given(kappa, prior_mean, weights)
+        means.append(cross.T @ (d * torch.cholesky_solve((given / d)[:, None], L)[:, 0]))
         V = torch.linalg.solve_triangular(L, d[:, None] * cross, upper=False)
         covariance.addmm_(V.T, V, alpha=-1 / len(omega))
     spread = torch.stack(means)
     mean = spread.mean(0)
     spread = spread - mean
-    return Gaussian(mean, (K + covariance).addmm_(spread.T, spread, alpha=1 / len(omega)))
+    return Gaussian(dense.about(gp.mean, mean), (K + covariance).addmm_(spread.T, spread, alpha=1 / len(omega)))
 
 
 def gaussian_kl(q: Gaussian, p: Gaussian) -> float:
@@ -81,6 +83,11 @@ def part_of(gp: FullGP | FITC, rows: Tensor) -> FullGP | FITC:
     """The same node with some of its points alone; from ``exact_gp``."""
     labels, inputs = (gp.kappa > 0)[rows], gp.inputs[rows]
     if isinstance(gp, FullGP):
-        return FullGP(gp.kernel, inputs, labels, gp.jitter, solver="dense")
+        return FullGP(gp.kernel, inputs, labels, gp.jitter, solver="dense", mean=_mean_of(gp, rows))
     projection = gp.projection
     return FITC(projection.kernel, inputs, labels, projection.inducing, projection.jitter, solver="dense")
+
+
+def _mean_of(gp: FullGP | FITC, rows: Tensor) -> Tensor | None:
+    """Prior means of some points; None where they are zero."""
+    return None if gp.mean is None else gp.mean[rows]

@@ -9,6 +9,9 @@ D = diag(sqrt(omega_c)), and V = L^-1 D K, everything comes from one factorisati
 
 the last because the trace of B^-1 is n - sum_i omega_i Sigma_ii. No inverse and no factor of K is needed. Source: the
 formulas of the paper's sections 4.4 and A.1 in B form.
+
+About a prior mean mu (`tree.variants.prior_mean`) all this holds for the residual g = f - mu ~ N(0, K), whose likelihood
+given omega has kappa - omega mu in place of kappa. A shift changes no KL: KL[Q_f || N(mu, K)] = KL[Q_g || N(0, K)].
 """
 
 from collections import Counter
@@ -55,7 +58,8 @@ def exact_gp(gp: FullGP | FITC) -> FullGP | FITC:
     """The same node on a CPU in float64 with the dense solver, whatever it was fitted with."""
     labels, inputs = gp.kappa.cpu() > 0, gp.inputs.detach().double().cpu()
     if isinstance(gp, FullGP):
-        return FullGP(gp.kernel, inputs, labels, gp.jitter, solver="dense")
+        mean = None if gp.mean is None else gp.mean.detach().double().cpu()
+        return FullGP(gp.kernel, inputs, labels, gp.jitter, solver="dense", mean=mean)
     inducing = gp.projection.inducing.detach().double().cpu()
     return FITC(gp.projection.kernel, inputs, labels, inducing, gp.projection.jitter, solver="dense")
 
@@ -74,7 +78,7 @@ def node_posterior(gp: FullGP | FITC, omega: Tensor, draws: int, stream: Stream)
     stream : Stream
         On a CPU.
     """
-    K, kappa = gp.gram.detach(), gp.kappa
+    K = gp.gram.detach()
     omega = omega.detach().double().cpu().clamp_min(dense.SMALLEST_OMEGA)
     repairs: Counter[str] = Counter()
     prior_factor = safe_cholesky(K, repairs)
@@ -86,6 +90,7 @@ def node_posterior(gp: FullGP | FITC, omega: Tensor, draws: int, stream: Stream)
     pairs = torch.empty_like(omega)
     for c, (weights, count) in enumerate(zip(omega, counts, strict=True)):
         d, L = (part[0] for part in dense.factorise(K, weights[None]))
+        kappa = gp.kappa_given(weights)
         alpha = d * torch.cholesky_solve((kappa / d)[:, None], L)[:, 0]
         V = torch.linalg.solve_triangular(L, d[:, None] * K, upper=False)
         mean[c] = K @ alpha
@@ -93,19 +98,22 @@ def node_posterior(gp: FullGP | FITC, omega: Tensor, draws: int, stream: Stream)
         log_det, fit = L.diagonal().log().sum(), alpha @ mean[c]
         kl[c] = log_det - 0.5 * (weights @ variance[c]) + 0.5 * fit
         log_marginal[c] = 0.5 * (mean[c] @ kappa) - log_det
-        # Draws of f given omega by correcting draws of the prior, as in dense.draw_latents; the first one is the pair.
-        f0 = stream.normal(count + 1, len(d), dtype=torch.float64) @ prior_factor.T
-        rhs = kappa / d - d * f0 - stream.normal(count + 1, len(d), dtype=torch.float64)
-        f = f0 + (d * torch.cholesky_solve(rhs.T, L).T) @ K
-        pairs[c] = f[0]
-        latents.append(f[1:])
+        # Draws of g given omega by correcting draws of the prior, as in dense.draw_latents; the first one is the pair.
+        g0 = stream.normal(count + 1, len(d), dtype=torch.float64) @ prior_factor.T
+        rhs = kappa / d - d * g0 - stream.normal(count + 1, len(d), dtype=torch.float64)
+        g = g0 + (d * torch.cholesky_solve(rhs.T, L).T) @ K
+        pairs[c] = g[0]
+        latents.append(g[1:])
+    mean_of_f, pairs = dense.about(gp.mean, mean), dense.about(gp.mean, pairs)
     if repairs:
-        return NodePosterior(mean, variance, kl, omega.new_zeros(draws), pairs)
-    # log q_c(f) up to what all chains share; see evidence.log_ratio.
-    log_density = -0.5 * torch.cat(latents).square() @ omega.T - log_marginal
+        return NodePosterior(mean_of_f, variance, kl, omega.new_zeros(draws), pairs)
+    # log q_c up to what all chains share; see evidence.log_ratio. Of f^2 = (g + mu)^2 all but mu^2 is theirs.
+    g = torch.cat(latents)
+    squares = g.square() if gp.mean is None else g * (g + 2 * gp.mean)
+    log_density = -0.5 * squares @ omega.T - log_marginal
     own = log_density.gather(1, chosen.sort().values[:, None])[:, 0]
     sorted_excess = own - torch.logsumexp(log_density, 1) + omega.new_tensor(len(omega)).log()
     # Back in the order of the draws, which is independent of that at other nodes.
     excess = torch.empty_like(sorted_excess)
     excess[chosen.argsort(stable=True)] = sorted_excess
-    return NodePosterior(mean, variance, kl, excess, pairs)
+    return NodePosterior(mean_of_f, variance, kl, excess, pairs)

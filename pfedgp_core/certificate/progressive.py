@@ -47,8 +47,8 @@ FITS = 64  # classifiers at most; with more steps, each is tested on several sam
 FITTED = "The samples that the classifier was fitted on"
 CONDITIONS = (
     (
-        "Network, kernel, inducing inputs, normalisation constants and settings were fixed without these samples: no "
-        "training, no model selection and no choice between certificates on them."
+        "Network, shared head, kernel, inducing inputs, normalisation constants and settings were fixed without these "
+        "samples: no training, no model selection and no choice between certificates on them."
     ),
     "Future samples come from the same population; a sample of a class that the site lacks counts as an error.",
     "delta covers this certificate alone, not others, such as an earlier one on fewer samples.",

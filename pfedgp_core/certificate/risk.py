@@ -30,6 +30,7 @@ from pfedgp_core.kernels.base import unit_sphere
 from pfedgp_core.tree.classifier import PersonalClassifier
 from pfedgp_core.tree.splits import Node, Tree
 from pfedgp_core.tree.variants.base import rows_of
+from pfedgp_core.tree.variants.prior_mean import node_log_odds
 
 __all__ = ["Sides", "TreeProbabilities", "class_probabilities", "matched", "node_rows", "path_probabilities", "sides"]
 
@@ -133,14 +134,17 @@ def class_probabilities(
     inputs = unit_sphere(raw if raw.is_floating_point() else raw.float()).double().cpu()
     total = torch.ones(2, len(inputs), len(classifier.tree_.classes), dtype=torch.float64)
     with torch.no_grad():
+        logits = classifier.head_logits(raw)
         for node, (known, omega) in zip(classifier.tree_.nodes, classifier.nodes_, strict=True):
             gp, weights = exact_gp(known.gp), omega.detach().double().cpu()
             start = 0
             for part in inputs.split(CHUNK_POINTS):
                 mu, v = gp.predict(part, weights)
                 mu, v = matched(mu, v) if one_gaussian else (mu, v)
-                left, right = sides(mu, v)
                 rows = slice(start, start + len(part))
+                if logits is not None:
+                    mu = mu + node_log_odds(logits[rows], node).double().cpu()
+                left, right = sides(mu, v)
                 total[:, rows, list(node.left)] *= left[..., None]
                 total[:, rows, list(node.right)] *= right[..., None]
                 start += len(part)

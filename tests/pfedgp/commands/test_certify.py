@@ -19,6 +19,7 @@ from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.site.samples import SiteSamples
 from pfedgp_core.site.saved import SavedSite
 from pfedgp_core.site.trained_model import TrainedModel
+from tests.core.site.test_shared_head import model, site_of
 
 NAMES = ("cat", "dog", "eel", "fox")
 Certify = Callable[..., dict[str, Any]]
@@ -77,6 +78,17 @@ def test_pac_bayes(certify: Certify, site: Path, capsys: pytest.CaptureFixture[s
     text = capsys.readouterr().out
     assert "error of the deployed classifier" in text
     assert "provided that:" in text
+
+
+@pytest.mark.parametrize("method", ["pac-bayes", "data-prior", "progressive"])
+def test_a_site_about_a_shared_head(method: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    site_of(model(), 60, (0, 1)).save(tmp_path / "ward")
+    assert main(["certify", "--site", str(tmp_path / "ward"), "--json", "--unseen", "--method", method]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["classes"] == ["ant", "bee"]
+    bound = found["on_the_way" if method == "progressive" else "gibbs"]["bound"]
+    assert 0 < bound < 1
+    assert "shared head" in " ".join(found["conditions"])
 
 
 def test_data_prior(certify: Certify, tmp_path: Path, capsys: pytest.CaptureFixture[str], site: Path) -> None:
