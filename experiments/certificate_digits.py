@@ -27,7 +27,7 @@ from pfedgp.cli import main as pfedgp
 from pfedgp.predicting.federation_bins import FederationBins
 from pfedgp_core.certificate.classifier import certify_classifier
 from pfedgp_core.certificate.data_prior import bound_data_prior, compare_with_data_prior, disagreement
-from pfedgp_core.certificate.progressive import Answers, bound_progress, progress
+from pfedgp_core.certificate.progressive import ABOUT_A_HEAD, Answers, Plan, bound_progress, progress
 from pfedgp_core.certificate.selective import choose_threshold, from_bins
 from pfedgp_core.data.datasets import load_dataset
 from pfedgp_core.errors import DataError
@@ -83,19 +83,26 @@ def certificates(site: SavedSite, seed: int) -> dict[str, Any]:
     def answers(fitted: SavedSite) -> Answers:
         return lambda rows: fitted.classifier.predict(torch.from_numpy(rows))
 
-    def fit(rows: np.ndarray) -> Answers:
-        part = samples.take(rows)
-        return answers(SavedSite.fit(site.name, site.model, part))
+    fitted: dict[int, Answers] = {}
 
+    def fit(rows: np.ndarray) -> Answers:
+        if len(rows) not in fitted:  # the first of one order, so a number says which
+            fitted[len(rows)] = answers(SavedSite.fit(site.name, site.model, samples.take(rows)))
+        return fitted[len(rows)]
+
+    plan = Plan() if site.classifier.logits_of is None else ABOUT_A_HEAD
     order = Stream(site.model.settings.seed, "certificate", "order", site.model.sha256).numpy.permutation(len(samples))
     found = {"site": site.name, "seed": seed, "n": len(samples)}
     rng = Stream(seed, "unlabelled", site.name).numpy
     for m in FLIPS:
         new = features[rng.integers(0, len(features), m)]
-        made = progress(fit, samples.features, samples.labels, order, answers(site), new)
-        bounds = bound_progress(made, len(samples), DELTA)
-        found |= {f"deployed, {m} unlabelled": bounds.deployed, f"disagreement, {m}": made.disagreement}
-    alone = bound_progress(made._replace(disagreement=None, unlabelled=0), len(samples), DELTA)
+        for name, other in ((f", {m} unlabelled", plan), (f", {m} unlabelled, from a half on", Plan())):
+            made = progress(fit, samples.features, samples.labels, order, answers(site), new, other)
+            bounds = bound_progress(made, len(samples), DELTA)
+            found |= {f"deployed{name}": bounds.deployed, f"disagreement{name}": made.disagreement}
+            found |= {f"errors{name}": made.errors}
+    made = progress(fit, samples.features, samples.labels, order, answers(site), plan=plan)
+    alone = bound_progress(made, len(samples), DELTA)
     found |= {"on the way": alone.on_the_way, "errors": made.errors, "steps": made.steps}
     found["true error"] = float((answers(site)(features) != labels).mean())
     federation = len(site.model.class_names)

@@ -72,7 +72,6 @@ class Task:
         cumulative = self.label_law.cumsum(1)[cluster]
         return (rng.random(len(cluster))[:, None] > cumulative[:, :-1]).sum(1)
 
-
     def head(self, kind: str) -> LogitsOf | None:
         """A shared head of that kind, which knows the clusters' laws, not the samples."""
         logits = head_logits(np.eye(len(self.weights)) if self.memorised else self.label_law, kind)
@@ -115,9 +114,7 @@ class Outcome:
         return float((np.array(self.true)[:, 0] > np.array(self.printed)).mean())
 
 
-def simulate(
-    task: Task, n: int, draws: int, chains: int, test_points: int, seed: int, head: str = "none"
-) -> Outcome:
+def simulate(task: Task, n: int, draws: int, chains: int, test_points: int, seed: int, head: str = "none") -> Outcome:
     """Fit and certify `draws` independent samples of n points."""
     logits_of = task.head(head)
     settings = Settings(gp=GPSettings(predict_chains=chains, sweeps=3))

@@ -50,7 +50,7 @@ class Certified(NamedTuple):
 
 
 class _Trees(NamedTuple):
-    """Of D draws: classes and tree of each, labels as positions in the classes, whether the part A has the same tree."""
+    """Of D draws: classes and tree of each, labels as positions in the classes, whether part A has the same tree."""
 
     classes: list[list[int]]
     trees: list[Tree]
@@ -164,9 +164,7 @@ def _log_odds(logits: np.ndarray | None, group: _Group, points: int) -> Tensor:
     if logits is None:
         return torch.zeros(len(group.draw), points, dtype=torch.float64)
     every = torch.from_numpy(logits)
-    left, right = (
-        torch.where(side[:, None], every, -torch.inf).logsumexp(-1) for side in (group.left, group.right)
-    )
+    left, right = (torch.where(side[:, None], every, -torch.inf).logsumexp(-1) for side in (group.left, group.right))
     return left - right
 
 

@@ -2,9 +2,10 @@
 
 Every draw is a sample of n, on which a tree of Gaussian processes is fitted and certified as by
 `pfedgp_core.certificate.data_prior` at delta = .05 and .01; `data_prior_draws` does so for hundreds of samples at once.
-A population is a finite set of points, so true risks are sums. A draw is violated where the true risk of the randomised classifier, the true probability of wrong classes or the
-true error of the vote is above its bound: delta covers them together. The error of the deployed classifier is compared
-with its bound from 40 unlabelled inputs. Few chains and sweeps keep it cheap; any omega makes a valid certificate.
+A population is a finite set of points, so true risks are sums. A draw is violated where the true risk of the randomised
+classifier, the true probability of wrong classes or the true error of the vote is above its bound: delta covers them
+together. The error of the deployed classifier is compared with its bound from 40 unlabelled inputs. Few chains and
+sweeps keep it cheap; any omega makes a valid certificate.
 
     python -m experiments.data_prior_violations --draws 10000 [--head right]
 
@@ -86,9 +87,7 @@ class Outcome:
         ]
 
 
-def simulate(
-    population: Population, n: int, draws: int, seed: int, chains: int = 8, head: str = "none"
-) -> Outcome:
+def simulate(population: Population, n: int, draws: int, seed: int, chains: int = 8, head: str = "none") -> Outcome:
     """Fit and compare `draws` samples of n points; those of one class, which the product refuses, are left out."""
     outcome, logits = Outcome(), head_logits(population.law, head)
     part = np.arange(n) < round(PRIOR_SHARE * n)  # the samples have no order, so the first are as good as any

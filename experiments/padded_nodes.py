@@ -2,7 +2,8 @@ r"""Posterior Gaussians of very many small GP nodes at once, for studies that ne
 
 Nodes stand side by side, padded to one number of points n. A point without a label has omega = kappa = 0, and so has a
 padded one, whose covariances are zero. So the formulas do without :math:`D^{-1}`: with D = diag(sqrt(omega)),
-B = I + D K D = L L', :math:`V = L^{-1} D K` and kappa' = kappa - omega m about a prior mean m, the residual g = f - m has
+B = I + D K D = L L', :math:`V = L^{-1} D K` and kappa' = kappa - omega m about a prior mean m, the residual g = f - m
+has
 
 .. math::
     \Sigma = K - V'V, \qquad E g = K \kappa' - V' V \kappa', \qquad
@@ -63,7 +64,7 @@ def sample_omega(nodes: PaddedNodes, known: Tensor, chains: int, sweeps: int, st
 
     omega = draw(normal() @ prior_factor.mT)
     for _ in range(sweeps):
-        # The likelihood's linear part moves the prior's mean to K kappa'; its quadratic part sees sqrt(omega) g + e = 0.
+        # The likelihood's linear part moves the prior's mean to K kappa'; its quadratic one sees sqrt(omega) g + e = 0.
         g = normal() @ prior_factor.mT + _tilted(nodes, omega, known) @ nodes.gram
         d, L = _factorise(nodes.gram, omega)
         seen = torch.cholesky_solve((d * g + normal())[..., None], L)[..., 0]

@@ -86,7 +86,7 @@ def _data_prior(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
 def _progressive(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
     import torch
 
-    from pfedgp_core.certificate.progressive import bound_progress, progress
+    from pfedgp_core.certificate.progressive import ABOUT_A_HEAD, Plan, bound_progress, progress
     from pfedgp_core.numerics.streams import Stream
     from pfedgp_core.site.saved import SavedSite
 
@@ -115,8 +115,9 @@ def _progressive(site: "SavedSite", args: argparse.Namespace) -> dict[str, Any]:
         order,
         answers(site),
         new,
-        groups=groups,
-        unlabelled_groups=new_groups,
+        Plan() if site.classifier.logits_of is None else ABOUT_A_HEAD,
+        groups,
+        new_groups,
     )
     result = bound_progress(found, count, args.delta, None if groups is None else len(samples)).to_dict()
     return {**result, "unseen": ASSERTED, "repeated_samples": repeated}

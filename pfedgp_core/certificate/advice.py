@@ -114,7 +114,7 @@ def _progressive(result: dict[str, Any], target: float) -> str:
             )
 
     def way_at(size: int) -> float:
-        steps = size - size // 2
+        steps = size - size * (n - result["tested"]) // n
         return mixture_bound(min(float(steps), rate * steps), steps, LABELLED_SHARE * delta)
 
     room = (target - rate - differ) / 2  # a half for each of the two terms

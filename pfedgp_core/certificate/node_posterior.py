@@ -10,8 +10,9 @@ D = diag(sqrt(omega_c)), and V = L^-1 D K, everything comes from one factorisati
 the last because the trace of B^-1 is n - sum_i omega_i Sigma_ii. No inverse and no factor of K is needed. Source: the
 formulas of the paper's sections 4.4 and A.1 in B form.
 
-About a prior mean mu (`tree.variants.prior_mean`) all this holds for the residual g = f - mu ~ N(0, K), whose likelihood
-given omega has kappa - omega mu in place of kappa. A shift changes no KL: KL[Q_f || N(mu, K)] = KL[Q_g || N(0, K)].
+About a prior mean mu (`tree.variants.prior_mean`) all this holds for the residual g = f - mu ~ N(0, K), whose
+likelihood given omega has kappa - omega mu in place of kappa. A shift changes no KL: that of Q_f from N(mu, K) is that
+of Q_g from N(0, K).
 """
 
 from collections import Counter

@@ -1,9 +1,9 @@
 r"""The progressive certificate: classifiers of the first t samples, each tested on the samples after them.
 
-The samples are put in an order that was fixed before their labels were looked at. For t from n / 2 on, h_t is the
-classifier of the first t samples, and is tested on the next one. `mixture_martingale` bounds the mean of the true
-errors of the h_t with probability 1 - delta_1. The deployed classifier h_n errs where some h_t errs, or where it
-answers otherwise, so
+The samples are put in an order that was fixed before their labels were looked at. For t from n / 2 on (n / 4 about a
+shared head, see `Plan`), h_t is the classifier of the first t samples, and is tested on the next one.
+`mixture_martingale` bounds the mean of the true errors of the h_t with probability 1 - delta_1. The deployed classifier
+h_n errs where some h_t errs, or where it answers otherwise, so
 
 .. math::
     R(h_n) \le \operatorname{mean}_t R(h_t) + E_u \operatorname{mean}_t 1[h_t(u) \ne h_n(u)].
@@ -32,7 +32,9 @@ from pfedgp_core.certificate.pac_bayes import kl_inverse
 from pfedgp_core.errors import ConfigError, DataError
 
 __all__ = [
+    "ABOUT_A_HEAD",
     "Answers",
+    "Plan",
     "Progress",
     "ProgressiveCertificate",
     "bound_progress",
@@ -55,6 +57,25 @@ CONDITIONS = (
 )
 
 Answers = Callable[[np.ndarray], np.ndarray]
+
+
+class Plan(NamedTuple):
+    """Which classifiers are tested on the way; fixed before the samples are looked at.
+
+    Attributes
+    ----------
+    share : float
+        Of the samples, or groups: the first classifier has so many. Fewer leave more to be tested; but the first
+        classifiers err more, lack classes, and differ more from the deployed one.
+    fits : int
+        Number of classifiers at most. Samples between two of them are tested on the earlier one.
+    """
+
+    share: float = 0.5
+    fits: int = FITS
+
+
+ABOUT_A_HEAD = Plan(share=0.25)  # with what the federation knows, few samples make a classifier near the deployed one
 
 
 class Progress(NamedTuple):
@@ -137,7 +158,7 @@ def progress(
     order: np.ndarray,
     deployed: Answers,
     unlabelled: np.ndarray | None = None,
-    fits: int = FITS,
+    plan: Plan = Plan(),  # noqa: B008 - it cannot be changed
     groups: np.ndarray | None = None,
     unlabelled_groups: np.ndarray | None = None,
 ) -> Progress:
@@ -155,8 +176,7 @@ def progress(
         The classifier that is certified: features [m, d] -> labels [m].
     unlabelled : array [m, d], optional
         Features of further inputs.
-    fits : int
-        Number of classifiers at most. Samples between two of them are tested on the earlier one.
+    plan : Plan
     groups, unlabelled_groups : arrays [n] and [m], optional
         The number of each sample's and input's group, 0..G-1 and any; default: each is one by itself.
 
@@ -172,8 +192,8 @@ def progress(
             f"{len(labels)} labels of {n} groups, {len(features)} rows of features and an order of {len(order)} are no "
             "samples to test one after the other: give at least two groups, and a permutation of them."
         )
-    start = n // 2
-    bounds = np.unique(np.linspace(start, n, min(fits, n - start) + 1).round().astype(int))
+    start = max(1, int(n * plan.share))
+    bounds = np.unique(np.linspace(start, n, min(plan.fits, n - start) + 1).round().astype(int))
     final = None if unlabelled is None or not len(unlabelled) else deployed(unlabelled)
     inputs = np.arange(0 if final is None else len(final)) if unlabelled_groups is None else unlabelled_groups
     errors, disagreement = 0.0, 0.0

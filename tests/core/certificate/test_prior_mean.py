@@ -100,7 +100,9 @@ def test_every_term_agrees_with_inverses_and_quadrature() -> None:
     for node in nodes:
         moments = (np.stack([m for m, _ in node.chains]), np.stack([S.diagonal() for _, S in node.chains]))
         on_left = np.isin(y[node.rows], node.node.left)
-        for own, classes, own_left, left in zip(right, every, node.left(*moments), node.left(*node.at(new)), strict=True):
+        for own, classes, own_left, left in zip(
+            right, every, node.left(*moments), node.left(*node.at(new)), strict=True
+        ):
             own[node.rows] *= np.where(on_left, own_left, 1 - own_left)
             classes[:, list(node.node.left)] *= left[:, None]
             classes[:, list(node.node.right)] *= 1 - left[:, None]
@@ -121,14 +123,14 @@ def test_the_covered_vote_is_the_deployed_answer() -> None:
 
 
 def test_kl_covers_that_of_the_mixture_about_a_mean_by_quadrature() -> None:
-    x, m = torch.tensor([[1.0, 0.0], [0.8, 0.6]], dtype=torch.float64), torch.tensor([4.0, -3.0]).double()
+    x, m = torch.tensor([[1.0, 0.0], [0.8, 0.6]], dtype=torch.float64), torch.tensor([1.5, -1.0]).double()
     gp = FullGP(make_kernel("rbf", 8.0, 1.0), x, torch.tensor([1, 0]), 1e-3, mean=m)
     omega = torch.tensor([[0.05, 0.2], [0.24, 0.02], [0.15, 0.15]], dtype=torch.float64)
     density = [
         stats.multivariate_normal(mean.numpy(), S.numpy()).pdf for mean, S in zip(*gp.posterior(omega), strict=True)
     ]
     prior = stats.multivariate_normal(m.numpy(), gp.gram.numpy()).pdf
-    grid = np.linspace(-18, 18, 1201)
+    grid = np.linspace(-16, 16, 1201)
     points = np.stack(np.meshgrid(grid, grid), -1)
     q = sum(p(points) for p in density) / 3
     terms = np.where(q > 1e-300, q * (np.log(np.maximum(q, 1e-300)) - np.log(np.maximum(prior(points), 1e-300))), 0.0)
@@ -169,8 +171,8 @@ def test_a_head_that_is_right_costs_fewer_nats_and_has_the_smaller_bound() -> No
     right = fitted(60, 3, logits_of=lambda features: 6.0 * features[:, :3])[0]
     without = fitted(60, 3)[0]
     found, plain = (certify_classifier(each, y, 10, 0.05, features=x).tree for each in (right, without))
-    assert found.kl < plain.kl / 2
-    assert found.soft.bound < plain.soft.bound - 0.1
+    assert found.kl < plain.kl - 4
+    assert found.soft.bound < plain.soft.bound - 0.05
 
 
 def test_the_samples_features_are_asked_for_and_checked() -> None:

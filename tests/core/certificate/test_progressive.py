@@ -8,7 +8,14 @@ from experiments.certificate_violations import LEARNERS, SIZES, simulate
 from experiments.hard_populations import POPULATIONS, Population
 from pfedgp_core.certificate.mixture_martingale import mixture_bound
 from pfedgp_core.certificate.pac_bayes import kl_inverse
-from pfedgp_core.certificate.progressive import Answers, bound_progress, disagreement_bound, progress
+from pfedgp_core.certificate.progressive import (
+    ABOUT_A_HEAD,
+    Answers,
+    Plan,
+    bound_progress,
+    disagreement_bound,
+    progress,
+)
 from pfedgp_core.config import GPSettings, Settings
 from pfedgp_core.errors import ConfigError, DataError
 from pfedgp_core.numerics.streams import Stream
@@ -44,7 +51,7 @@ def test_disagreement_is_weighed_by_what_each_classifier_was_tested_on() -> None
         answer, first = (1, False) if first else (0, first)
         return constant(answer)
 
-    found = progress(fit, np.zeros((6, 1)), np.zeros(6, int), np.arange(6), constant(0), np.zeros((7, 1)), fits=2)
+    found = progress(fit, np.zeros((6, 1)), np.zeros(6, int), np.arange(6), constant(0), np.zeros((7, 1)), Plan(fits=2))
     assert found == (1, 3, pytest.approx(1 / 3), 7)  # the first classifier is tested on one of three samples
 
 
@@ -82,11 +89,24 @@ def test_every_variant_has_one(variant: str) -> None:
         return PersonalClassifier(settings, Stream(3, "test"), inducing).fit(x[rows], y[rows]).predict
 
     order = Stream(1, "order").numpy.permutation(40)
-    found = progress(fit, x, y, order, fit(np.arange(40)), sample(200, 3, seed=4)[0], fits=8)
+    found = progress(fit, x, y, order, fit(np.arange(40)), sample(200, 3, seed=4)[0], Plan(fits=8))
     certificate = bound_progress(found, 40, 0.05)
     assert found.steps == 20
     assert certificate.progress.disagreement is not None
     assert certificate.on_the_way < certificate.deployed < 0.6
+
+
+def test_a_plan_says_where_the_tests_begin() -> None:
+    sizes: list[int] = []
+
+    def fit(rows: np.ndarray) -> Answers:
+        sizes.append(len(rows))
+        return constant(0)
+
+    for n in (2, 50):
+        found = progress(fit, np.zeros((n, 1)), np.zeros(n, int), np.arange(n), constant(0), plan=ABOUT_A_HEAD)
+        assert found.steps == n - sizes[-found.steps]
+    assert sizes == [1, *range(12, 50)]
 
 
 @pytest.mark.parametrize("population", POPULATIONS, ids=lambda population: population.name)
