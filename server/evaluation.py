@@ -127,7 +127,7 @@ def evaluate_model(
     # Both at the model's own round: the same streams of random numbers, which are those of its run's final test.
     t = int(meta.get("round") or 0)
     logger.info("measuring the network before round 1 on %s", counted(len(roster.online()), "site"))
-    local = exchanges.evaluate(t, method.initial(), "test")
+    local = exchanges.evaluate(t, method.alone(), "test")
     logger.info("measuring the model %s of round %d", model.sha256[:12], t)
     federated = exchanges.evaluate(t, model.vector, "test")
     results = evaluation_results(

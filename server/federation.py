@@ -237,7 +237,7 @@ class Federation:
             meta = model_meta(best, *about)
             personalise(self.grid, self.settings, self.roster, best.vector, meta, folder)
         if tests_initial(self.settings, self.method):  # last: what a site's policy leaves goes to the results first
-            initial = self.exchanges.evaluate(best.round, self.method.initial(), "test", True, scale.chosen)
+            initial = self.exchanges.evaluate(best.round, self.method.alone(), "test", True, scale.chosen)
             rows, total = with_gains(rows, total, initial, test)
             folder.write_clients(rows)
             total["seconds"] = self.recorder.elapsed()

@@ -168,6 +168,10 @@ class Method(ABC):
     def initial(self) -> np.ndarray:
         """The server's whole state before round 1, float32 [state_size], decided by the settings alone."""
 
+    def alone(self) -> np.ndarray:
+        """What a client by itself would predict with, to compare: `initial`, but nothing random as knowledge."""
+        return self.initial()
+
     def download(self, state: np.ndarray, client: str) -> np.ndarray:
         """What a client receives; the same object for two clients is packed once."""
         return state

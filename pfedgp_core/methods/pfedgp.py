@@ -18,6 +18,7 @@ from pfedgp_core.methods.predictor import Predictor
 from pfedgp_core.methods.update import decayed, local_update
 from pfedgp_core.model.features import compute_features
 from pfedgp_core.model.shared import SharedState
+from pfedgp_core.model.shared_head import zero_start
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.registry import VARIANTS
 from pfedgp_core.tree.classifier import PersonalClassifier
@@ -42,6 +43,13 @@ class PFedGP(Method):
     def initial(self) -> np.ndarray:
         """See ``Method.initial``: network, and inducing inputs and scales where the settings have them."""
         return SharedState.initial(self.settings, self.input_shape, self.class_count).to_vector()
+
+    def alone(self) -> np.ndarray:
+        """See ``Method.alone``: about a head that knows nothing, as one of random values would spoil the answers."""
+        state = SharedState.initial(self.settings, self.input_shape, self.class_count)
+        if state.head is not None:
+            zero_start(state.head)
+        return state.to_vector()
 
     @cached_property
     def _inducing(self) -> tuple[slice, int, int]:

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from pfedgp_core.numerics.streams import Stream
 
-__all__ = ["SharedHead", "random_start"]
+__all__ = ["SharedHead", "random_start", "zero_start"]
 
 
 def random_start(head: nn.Linear, seed: int) -> None:
@@ -18,6 +18,12 @@ def random_start(head: nn.Linear, seed: int) -> None:
     with torch.no_grad():
         for p in (head.weight, head.bias):
             p.copy_(torch.from_numpy(rng.uniform(-bound, bound, tuple(p.shape)).astype(np.float32)))
+
+
+def zero_start(head: nn.Linear) -> None:
+    """Give a head the values by which all classes are equally likely."""
+    for p in (head.weight, head.bias):
+        nn.init.zeros_(p)
 
 
 class SharedHead(nn.Linear):
@@ -33,8 +39,7 @@ class SharedHead(nn.Linear):
 
     def __init__(self, width: int, classes: int) -> None:
         super().__init__(width, classes)
-        nn.init.zeros_(self.weight)
-        nn.init.zeros_(self.bias)
+        zero_start(self)
 
     def forward(self, features: Tensor) -> Tensor:
         """Shapes: [N, d] -> [N, K], in the type of the features."""

@@ -104,3 +104,12 @@ def test_few_samples_gain_by_what_the_federation_knows() -> None:
             probabilities = tree.predict_proba(new)[np.arange(200), test.labels.numpy()]
             losses[about_head].append(-np.log(probabilities).mean())
     assert np.mean(losses[True]) < 0.9 * np.mean(losses[False])
+
+
+def test_a_client_alone_has_no_head_of_random_values() -> None:
+    method = method_of("pfedgp", **HEAD)
+    head = slice(-(8 + 1) * CLASSES, None)
+    alone, start = method.alone(), method.initial()
+    assert start[head].all()
+    assert not alone[head].any()
+    np.testing.assert_array_equal(alone[: head.start], start[: head.start])
