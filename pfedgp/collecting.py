@@ -9,7 +9,7 @@ from pfedgp.own_dataset import with_own_data
 from pfedgp_core.config import Settings
 from pfedgp_core.config_text import parse_assignment
 from pfedgp_core.presets import AUTO, preset_settings
-from pfedgp_core.prior_choice import prior_choice
+from pfedgp_core.prior_choice import PriorChoice, prior_choice
 
 __all__ = ["NAMED", "ZERO_MEAN", "Collected", "collect", "collect_settings", "given_settings", "preset_of_all"]
 
@@ -51,7 +51,9 @@ class Collected(NamedTuple):
     notes: tuple[str, ...]
 
 
-def collect(flat: Mapping[str, Any], named: Mapping[str, Any], assignments: list[str]) -> Collected:
+def collect(
+    flat: Mapping[str, Any], named: Mapping[str, Any], assignments: list[str], deployed: bool = False
+) -> Collected:
     """Join the sources of settings: defaults < preset < those of natural sites < file < named < ``--set``.
 
     Where no preset is named it is ``auto`` (`pfedgp_core.prior_choice`), and where fewer clients train than a round
@@ -65,6 +67,8 @@ def collect(flat: Mapping[str, Any], named: Mapping[str, Any], assignments: list
         Parsed options; snake_case names, None where not given; ``preset`` among them.
     assignments : list of str
         ``key=value`` texts.
+    deployed : bool
+        The run is one of a server's sites, and no simulation.
 
     Raises
     ------
@@ -77,9 +81,10 @@ def collect(flat: Mapping[str, Any], named: Mapping[str, Any], assignments: list
     preset = _preset(chosen.pop("preset", ""), named)
     natural = natural_settings(chosen)
     known = {**natural, **chosen}
-    joined = {**preset_settings(preset, known), **known}
+    choice = prior_choice(known, deployed) if preset == AUTO else PriorChoice(False)
+    joined = {**preset_settings(ZERO_MEAN if preset == AUTO and not choice.head else preset, known), **known}
     settings = Settings.from_run_config(joined | fitting_clients(chosen, joined))
-    notes = few_clients_note(chosen, settings), prior_choice(known).note if preset == AUTO else ""
+    notes = few_clients_note(chosen, settings), choice.note
     return Collected(settings, tuple(note for note in notes if note))
 
 

@@ -1,7 +1,8 @@
 """Whether the clients of a run share a softmax head as prior mean, where its user does not say: preset ``auto``.
 
 Decided by the settings alone, before anything begins: a head is taken where the run is long enough to train it and
-where no setting that the user gives is about Gaussian processes that are trained without one.
+where no setting that the user gives is about Gaussian processes that are trained without one. On a server of sites
+nobody gets one unasked, because one site of five can spoil it for the others (docs/attacks.md).
 """
 
 from collections.abc import Mapping
@@ -21,6 +22,8 @@ SHARED_HEAD: dict[str, Value] = {"gp.prior-mean": "head", "objective": "softmax"
 _OF_TRAINING = ("loss-scale", "loss-normalisation", "momentum")
 _OF_PREDICTION = ("gp.predict-chains", "gp.predict-sweeps")
 _WITH = "with a shared head: --preset shared-head"
+_WITHOUT = "without, as pfedgp run has it: --preset zero-mean"
+_GUARDED = f"{_WITH} --set aggregation=nearest --set trim-share=0.2"
 
 
 class PriorChoice(NamedTuple):
@@ -43,7 +46,7 @@ def zero_mean() -> dict[str, Value]:
     return {key: defaults[key] for key in SHARED_HEAD}
 
 
-def prior_choice(chosen: Mapping[str, Any]) -> PriorChoice:
+def prior_choice(chosen: Mapping[str, Any], deployed: bool = False) -> PriorChoice:
     """Decide.
 
     Parameters
@@ -51,6 +54,8 @@ def prior_choice(chosen: Mapping[str, Any]) -> PriorChoice:
     chosen : mapping
         Flat keys of what the user gives or the data set says. Values that are not allowed are left for the check of
         the settings.
+    deployed : bool
+        The run is one of a server's sites, and no simulation.
     """
     given: dict[str, Any] = {**Settings().to_run_config(), **chosen}
     task, variant = str(given["task"]), str(given["variant"])
@@ -77,7 +82,9 @@ def prior_choice(chosen: Mapping[str, Any]) -> PriorChoice:
     visits = f"{rounds * training} visits of clients ({rounds} rounds x {training})"
     if rounds * training < VISITS_OF_A_HEAD:
         return PriorChoice(False, f"Prior mean: zero, as the run has {visits}, fewer than {VISITS_OF_A_HEAD}; {_WITH}.")
-    note = f"Prior mean: a softmax head that the clients share, as the run has {visits}; without: --preset zero-mean."
+    if deployed and given["aggregation"] != "nearest":
+        return PriorChoice(False, f"Prior mean: zero, as one site could spoil a shared head for all; {_GUARDED}.")
+    note = f"Prior mean: a softmax head that the clients share, as the run has {visits}; {_WITHOUT}."
     return PriorChoice(True, note)
 
 

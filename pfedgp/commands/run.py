@@ -100,7 +100,7 @@ def _settings(args: argparse.Namespace, flat: dict[str, Any], sites: int) -> Col
     defaults: dict[str, Any] = {"clients-per-round": per_round}
     if isinstance(per_round, int):
         defaults["clients"] = max(sites, per_round)
-    return collect(defaults | flat, vars(args), args.assignments)
+    return collect(defaults | flat, vars(args), args.assignments, deployed=True)
 
 
 def _absolute(path: str) -> str:

@@ -88,7 +88,7 @@ def test_a_head_that_the_user_asks_for_is_as_the_user_has_it() -> None:
     [
         (
             {},
-            f"{HEAD}, as the run has 300 visits of clients (60 rounds x 5); without: --preset zero-mean.",
+            f"{HEAD}, as the run has 300 visits of clients (60 rounds x 5); without, as pfedgp run has it: --preset zero-mean.",
         ),
         (
             {"rounds": 20},
@@ -112,3 +112,16 @@ def test_a_line_says_what_was_taken_and_how_to_get_the_other(given: dict[str, An
 @pytest.mark.parametrize("given", [{"rounds": "many"}, {"variant": "fulll"}, {"variant": ["full"]}, {"task": 3}])
 def test_a_mistake_is_left_for_the_check_of_settings(given: dict[str, Any]) -> None:
     assert prior_choice(given) == (False, "")
+
+
+def test_sites_of_a_server_share_a_head_only_where_one_of_them_cannot_spoil_it() -> None:
+    head, note = prior_choice({}, deployed=True)
+    assert not head
+    assert "one site could spoil a shared head for all" in note
+    assert note.endswith(f"{WITH} --set aggregation=nearest --set trim-share=0.2.")
+    assert prior_choice({"aggregation": "nearest"}, deployed=True).head
+    assert not prior_choice({"aggregation": "median"}, deployed=True).head
+
+
+def test_a_run_of_sites_that_is_too_short_says_only_that() -> None:
+    assert prior_choice({"rounds": 10}, deployed=True) == prior_choice({"rounds": 10})

@@ -14,7 +14,7 @@ HEAD = "Prior mean: a softmax head that the clients share, as the run has 300 vi
 def test_a_run_of_defaults_has_a_shared_head_and_says_so() -> None:
     settings, notes = collect({}, {}, [])
     assert (settings.gp.prior_mean, settings.objective, settings.gp.output_scale) == ("head", "softmax", 4.0)
-    assert notes == (f"{HEAD}; without: --preset zero-mean.",)
+    assert notes == (f"{HEAD}; without, as pfedgp run has it: --preset zero-mean.",)
 
 
 @pytest.mark.parametrize("preset", ["zero-mean", "shared-head", "paper"])
@@ -63,3 +63,10 @@ def test_a_model_before_round_1_has_no_head(tmp_path) -> None:
         assert main(["initial", *preset, *shape, "--network", "mlp", "--out", str(tmp_path / f"{head}")]) == 0
         about = (tmp_path / f"{head}" / "meta.json").read_text()
         assert ('"gp.prior-mean": "head"' in about) is head
+
+
+def test_a_run_of_a_servers_sites_has_no_head_that_nobody_asked_for() -> None:
+    settings, notes = collect({}, {}, [], deployed=True)
+    assert settings == Settings()
+    assert any("one site could spoil" in note for note in notes)
+    assert collect({}, {"preset": "shared-head"}, [], deployed=True).settings.gp.prior_mean == "head"
