@@ -10,6 +10,7 @@ from pfedgp_core.prior_choice import prior_choice
 from pfedgp_core.registry import METHODS, VARIANTS
 
 MANY = {"clients": 50}
+WITHOUT = "without, as pfedgp run has it: --preset zero-mean"
 HEAD, WITH = "Prior mean: a softmax head that the clients share", "with a shared head: --preset shared-head"
 
 
@@ -88,7 +89,7 @@ def test_a_head_that_the_user_asks_for_is_as_the_user_has_it() -> None:
     [
         (
             {},
-            f"{HEAD}, as the run has 300 visits of clients (60 rounds x 5); without, as pfedgp run has it: --preset zero-mean.",
+            f"{HEAD}, as the run has 300 visits of clients (60 rounds x 5); {WITHOUT}.",
         ),
         (
             {"rounds": 20},
