@@ -42,6 +42,7 @@ from pfedgp_core.files.csv_text import read_csv
 from pfedgp_core.methods.make import make_method
 from pfedgp_core.metrics.classification import MetricSums, metric_sums
 from pfedgp_core.numerics.streams import Stream
+from pfedgp_core.schedule import is_evaluated
 from server.run.settings import dump_settings
 
 DATASETS = ("indo-rct", "cancer", "contraception")
@@ -158,7 +159,7 @@ def pooled(settings: Settings, sites: Sequence[ClientData]) -> Sites:
     state, best, score = method.initial(), None, (-1.0, 0.0)
     for t in range(1, fedavg.rounds + 1):
         state = method.update(state, None, rows, Stream(fedavg.seed, "train", t, "pooled")).upload
-        if t % fedavg.evaluate_every == 0 or t == fedavg.rounds:
+        if is_evaluated(fedavg, t):
             total = MetricSums()
             for site in sites:
                 total += method.evaluate(state, None, site, "validation", Stream(0)).sums

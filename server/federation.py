@@ -18,6 +18,7 @@ from pfedgp_core.methods.base import Method
 from pfedgp_core.methods.make import check_vector, explained_method, make_method
 from pfedgp_core.metrics.task_report import task_report
 from pfedgp_core.model.needs import model_needs
+from pfedgp_core.schedule import is_evaluated
 from pfedgp_core.wire.names import SCALES
 from server.clients.roster import Roster
 from server.clients.waiting import wait_for_clients, wait_for_returning
@@ -193,7 +194,7 @@ class Federation:
                 weight = self.settings.average_states
                 self.progress.average = running_average(self.progress.average, following, t, weight)
         trained, evaluation = time.perf_counter(), None
-        due = t % self.settings.evaluate_every == 0 or t == self.settings.rounds
+        due = is_evaluated(self.settings, t)
         if due and not (self.rides and t < self.settings.rounds):
             evaluation = self.exchanges.evaluate(t, self.progress.released, "validation")
             failed = evaluation.replies.failed | failed

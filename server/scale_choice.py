@@ -1,13 +1,13 @@
 """The output scale with which the best model predicts: one exchange after the last round, before the test."""
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pfedgp_core.config import Settings
-from pfedgp_core.metrics.output_scale import ScaleSums, choose_scale, scale_grid, with_scale
-from pfedgp_core.words import counted
+from pfedgp_core.metrics.output_scale import ScaleEvidence, ScaleSums, choose_scale, scale_grid, with_scale
+from pfedgp_core.words import counted, few
 from server.exchanged import Evaluation
 
 __all__ = ["ScaleChoice"]
@@ -29,12 +29,15 @@ class ScaleChoice:
         The run's output scale.
     cpu : float
         CPU seconds that the clients spent on it.
+    unread : tuple of str
+        Names of clients whose likelihoods are of another number of scales than they were asked for.
     """
 
     settings: Settings
     rule: str | None = None
     trained_at: float = 0.0
     cpu: float = 0.0
+    unread: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, settings: Settings, told: Evaluation, untrained: Collection[str]) -> "ScaleChoice":
@@ -54,15 +57,18 @@ class ScaleChoice:
         size = len(scale_grid(settings))
         left_out = {name: s for name, each in found.items() if name in untrained and _is(s := each.left_out, size)}
         validation = {name: s for name, each in found.items() if _is(s := each.validation, size)}
+        unread = tuple(sorted(name for name, each in found.items() if _is_of_other_scales(each, size)))
+        if unread:
+            logger.warning("%s", _of_other_scales(unread))
         names = sorted({*left_out, *validation})
         chosen = choose_scale([left_out.get(n, ScaleSums()) + validation.get(n, ScaleSums()) for n in names], settings)
         trained_at, cpu = settings.gp.output_scale, told.cpu_seconds
         if chosen is None:
-            return cls(settings, None, trained_at, cpu)
+            return cls(settings, None, trained_at, cpu, unread)
         parts = [f"validation data of {counted(len(validation), 'client')}"] if validation else []
         if left_out:
             parts.append(f"leave-one-out on the data of {counted(len(left_out), 'client')} that never trained")
-        return cls(with_scale(settings, chosen), " and ".join(parts), trained_at, cpu)
+        return cls(with_scale(settings, chosen), " and ".join(parts), trained_at, cpu, unread)
 
     @property
     def chosen(self) -> float:
@@ -74,13 +80,25 @@ class ScaleChoice:
         return {} if self.rule is None else {"output_scale": self.chosen, "scale_rule": self.rule}
 
     def note(self) -> list[str]:
-        """A sentence for the summary's notes, where something was chosen."""
-        if self.rule is None:
-            return []
-        return [
-            f"predictions are at output scale {self.chosen:g} (by {self.rule}); training was at {self.trained_at:g}"
-        ]
+        """Sentences for the summary's notes: what was chosen, and whose likelihoods had no part."""
+        notes = [_of_other_scales(self.unread)] if self.unread else []
+        if self.rule is not None:
+            notes.append(
+                f"predictions are at output scale {self.chosen:g} (by {self.rule}); training was at {self.trained_at:g}"
+            )
+        return notes
 
 
 def _is(sums: ScaleSums, size: int) -> bool:
     return bool(sums.n) and len(sums.values) == size
+
+
+def _is_of_other_scales(evidence: ScaleEvidence, size: int) -> bool:
+    return any(sums.n and len(sums.values) != size for sums in (evidence.validation, evidence.left_out))
+
+
+def _of_other_scales(names: Sequence[str]) -> str:
+    return (
+        f"{few(names)} told likelihoods of another number of output scales than they were asked for, which have no "
+        "part in the choice: let these sites run the server's version of pFedGP"
+    )

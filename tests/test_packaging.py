@@ -114,21 +114,3 @@ def test_the_core_never_names_the_layers_above() -> None:
         path.name for path in (ROOT / "pfedgp_core").rglob("*.py") if pattern.search(path.read_text(encoding="utf-8"))
     ]
     assert found == []
-
-
-def test_ci_runs_the_checks() -> None:
-    script = ROOT / ".ci" / "run"
-    assert script.stat().st_mode & 0o111
-    makes = re.findall(r"\bmake [a-z-]+", re.sub(r"#.*", "", script.read_text(encoding="utf-8")))
-    assert makes == ["make lint", "make test-all", "make guarded", "make compose-test"]
-
-
-def test_ci_runs_each_trial_of_a_bad_day_once_and_leaves_none_out() -> None:
-    left_out = re.findall(r"--ignore=(\S+)", (ROOT / ".ci" / "run").read_text(encoding="utf-8"))
-    assert left_out == ["tests/deploy/test_bad_days.py"]
-    trials, guarded = (
-        set(re.findall(r"\bbad_days\.(\w+)\(", (ROOT / file).read_text(encoding="utf-8")))
-        for file in (left_out[0], "scripts/guarded/environment.py")
-    )
-    assert trials
-    assert trials <= guarded

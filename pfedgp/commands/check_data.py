@@ -18,7 +18,12 @@ from pfedgp_core.registry import DATASETS
 if TYPE_CHECKING:
     from pfedgp_core.data.own.check import DataReport
 
-__all__ = ["add_arguments", "main"]
+__all__ = ["NOT_COMPARED", "add_arguments", "main"]
+
+NOT_COMPARED = (
+    "They were not compared with a model: --model RUN/best says whether pfedgp onboard takes them, by shape, columns, "
+    "classes and scale."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -110,7 +115,8 @@ def main(args: argparse.Namespace) -> int:
         moments=moments,
     )
     print(report.text())
-    for note in memory_notes(report, settings):
+    compared = args.model is not None or args.path in DATASETS or not report.trainable
+    for note in [*memory_notes(report, settings), *([] if compared else [NOT_COMPARED])]:
         print(note)
     if agrees:
         _print_told(args, settings.column_rules)

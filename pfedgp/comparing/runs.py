@@ -137,6 +137,9 @@ def _unlike(first: RunFiles, second: RunFiles) -> str:
     if first.data != second.data:
         return f"the runs are of other data, {first.data} and {second.data}"
     if first.summary.get("partition_hash") != second.summary.get("partition_hash"):
+        ours, theirs = len(first.clients), len(second.clients)
+        if ours != theirs:
+            return f"the data are split over {ours} clients in one run and {theirs} in the other"
         return "the data are split over the clients in another way, as with another seed"
     tests = [{row["name"]: row.get("n_test") for row in run.clients} for run in (first, second)]
     both = tests[0].keys() & tests[1].keys()

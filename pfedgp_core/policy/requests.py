@@ -1,6 +1,5 @@
 """Whether a site takes up a request: run, method, network, hours, rounds, and what is left of its privacy budget."""
 
-import math
 from datetime import datetime
 
 import numpy as np
@@ -11,6 +10,7 @@ from pfedgp_core.policy.ledger import Ledger
 from pfedgp_core.policy.runs import SHOWN, Runs, run_hash
 from pfedgp_core.policy.site_policy import SitePolicy
 from pfedgp_core.registry import is_gaussian
+from pfedgp_core.schedule import evaluations
 from pfedgp_core.words import counted, cut
 
 __all__ = [
@@ -102,7 +102,7 @@ def most_evaluations(policy: SitePolicy, settings: Settings) -> int:
     """Evaluations that a run gets from this site, in requests of their own or with an update."""
     if policy.max_evaluations is not None:
         return policy.max_evaluations
-    return 2 * math.ceil(settings.rounds / settings.evaluate_every) + TESTS
+    return 2 * evaluations(settings) + TESTS
 
 
 def require_evaluation(policy: SitePolicy, settings: Settings, ledger: Ledger) -> None:

@@ -60,13 +60,21 @@ def _(folder: Path) -> None:
     bad_days.address_of_ipv6(folder)
 
 
-@case("ulimit -n 64 is refused in one sentence by simulate and deploy-local", seconds=60)
+@case(
+    "ulimit -n 64 is refused in one sentence by simulate and deploy-local",
+    seconds=60,
+    tests=["tests/pfedgp/processes/test_limits.py::test_each_program_checks_it_before_its_work"],
+)
 def _(folder: Path) -> None:
     for command in (["simulate", "--workers", "1"], ["deploy-local"]):
         test_limits.test_each_program_checks_it_before_its_work(command, folder)
 
 
-@case("After SIGTERM a command whose engine hangs ends in its grace, with code 143", seconds=60)
+@case(
+    "After SIGTERM a command whose engine hangs ends in its grace, with code 143",
+    seconds=60,
+    tests=["tests/pfedgp/processes/test_ending.py::test_an_engine_that_hangs_is_ended_with_all_below_it"],
+)
 def _(_: Path) -> None:
     test_ending.test_an_engine_that_hangs_is_ended_with_all_below_it(signal.SIGTERM, 143)
 

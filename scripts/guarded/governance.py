@@ -10,29 +10,31 @@ from pathlib import Path
 
 from harness import REPOSITORY, case, main
 
+HOSTILE, GATE, AUDIT = "tests/pfedgp/site/test_hostile_server.py", "tests/pfedgp/site/test_gate.py", "tests/core/audit"
 
-@case("a hostile server's attempts get nothing past a site's policy", seconds=150)
+
+@case("a hostile server's attempts get nothing past a site's policy", seconds=150, tests=[HOSTILE])
 def server(_folder: Path) -> str:
     """The tests with the real app behind the real gate."""
-    return tests("tests/pfedgp/site/test_hostile_server.py", "-k", "server or approved or thirty")
+    return tests(HOSTILE, "-k", "server or approved or thirty")
 
 
-@case("an app that was turned sends nothing past a site's policy", seconds=90)
+@case("an app that was turned sends nothing past a site's policy", seconds=90, tests=[HOSTILE])
 def app(_folder: Path) -> str:
     """Fields, arrays, metrics and updates that no reply has."""
-    return tests("tests/pfedgp/site/test_hostile_server.py", "-k", "turned")
+    return tests(HOSTILE, "-k", "turned")
 
 
-@case("a policy, an approval or a ledger that is damaged refuses everything", seconds=90)
+@case("a policy, an approval or a ledger that is damaged refuses everything", seconds=90, tests=[GATE])
 def damaged(_folder: Path) -> str:
     """The tests of the gate."""
-    return tests("tests/pfedgp/site/test_gate.py", "-k", "cannot_be_read or damaged or vanishes or others_may")
+    return tests(GATE, "-k", "cannot_be_read or damaged or vanishes or others_may")
 
 
-@case("any change of an audit log is found, and a kill is survived", seconds=90)
+@case("any change of an audit log is found, and a kill is survived", seconds=90, tests=[AUDIT])
 def log(_folder: Path) -> str:
     """Every byte, line, order and end."""
-    return tests("tests/core/audit")
+    return tests(AUDIT)
 
 
 def tests(*arguments: str) -> str:

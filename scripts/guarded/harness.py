@@ -1,6 +1,6 @@
 """Cases of attacks and bad days, each in a process of its own under a time limit, and a line for each: pass or fail.
 
-A script of this folder holds the cases of one section; ``make guarded`` runs them all:
+A script of this folder holds the cases of one section; ``make guarded`` runs them all (`__main__`):
 
     python scripts/guarded/environment.py            every case
     python scripts/guarded/environment.py proxy      the cases whose names contain "proxy"
@@ -13,13 +13,15 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["case", "main"]
+__all__ = ["Case", "Trial", "case", "declared", "main", "tried"]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ALONE = "--alone"  # asks a script to run one case in this very process
@@ -38,38 +40,93 @@ class Case:
     name : str
         The right behaviour, as a sentence without its full stop.
     seconds : float
-        How long it may take.
+        How long it may take on a machine that does nothing else.
     check : callable
         Gets a new folder, raises where the behaviour is wrong, and returns what it measured, if anything.
+    tests : tuple of str
+        Tests of the repository that try the same and no less, as pytest takes them.
     """
 
     name: str
     seconds: float
     check: Callable[[Path], str | None]
+    tests: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A case, and where it is declared: the script, and its number there."""
+
+    script: Path
+    number: int
+    case: Case
+    section: str = ""  # named in the case's line
 
 
 _cases: list[Case] = []
 
 
-def case(name: str, seconds: float = 60.0) -> Callable[[Callable[[Path], str | None]], Callable[[Path], str | None]]:
+def case(
+    name: str, seconds: float = 60.0, tests: Sequence[str] = ()
+) -> Callable[[Callable[[Path], str | None]], Callable[[Path], str | None]]:
     """Declare the decorated function as a case: see `Case`."""
 
     def declare(check: Callable[[Path], str | None]) -> Callable[[Path], str | None]:
-        _cases.append(Case(name, seconds, check))
+        _cases.append(Case(name, seconds, check, tuple(tests)))
         return check
 
     return declare
+
+
+def declared(script: Path, section: str = "") -> list[Trial]:
+    """The cases that a script has declared since the last call."""
+    trials = [Trial(script, i, each, section) for i, each in enumerate(_cases)]
+    _cases.clear()
+    return trials
 
 
 def main(arguments: Sequence[str] = sys.argv[1:]) -> int:
     """Run the cases that the calling script has declared; the exit code."""
     if list(arguments[:1]) == [ALONE]:
         return _alone(_cases[int(arguments[1])])
-    chosen = [i for i, c in enumerate(_cases) if not arguments or any(word in c.name for word in arguments)]
+    return tried(declared(Path(sys.argv[0])), arguments)
+
+
+def tried(
+    trials: Sequence[Trial], words: Sequence[str] = (), jobs: int = 1, environment: Mapping[str, str] | None = None
+) -> int:
+    """Run cases and print a line for each; the exit code.
+
+    Parameters
+    ----------
+    trials : sequence of Trial
+    words : sequence of str
+        Cases are run whose name has one of these in it; all, where there is none.
+    jobs : int
+        Cases at a time. Each may take so many times as long as it may alone.
+    environment : mapping, optional
+        Of the cases; by default this process's own.
+    """
+    chosen = [trial for trial in trials if not words or any(word in trial.case.name for word in words)]
     if not chosen:
-        print(f"no case has {' or '.join(arguments)} in its name")
+        print(f"no case has {' or '.join(words)} in its name")
         return NOTHING
-    failed = sum(not _passes(i) for i in chosen)
+    running, line = set["subprocess.Popen[str]"](), threading.Lock()
+
+    def passes(trial: Trial) -> bool:
+        passed, told = _outcome(trial, jobs, environment, running)
+        with line:
+            print("\n".join(told), flush=True)
+        return passed
+
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            failed = sum(not passed for passed in pool.map(passes, chosen))
+        except BaseException:  # Ctrl-C: no case outlives it
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in list(running):
+                _end(process)
+            raise
     print(f"{len(chosen) - failed} of {len(chosen)} cases pass")
     return 1 if failed else 0
 
@@ -81,11 +138,14 @@ def _alone(chosen: Case) -> int:
     return 0
 
 
-def _passes(number: int) -> bool:
-    """Run one case in a process group of its own and print its line."""
-    tried, began = _cases[number], time.monotonic()
+def _outcome(
+    trial: Trial, jobs: int, environment: Mapping[str, str] | None, running: "set[subprocess.Popen[str]]"
+) -> tuple[bool, list[str]]:
+    """Run one case in a process group of its own; whether it passes, and its lines."""
+    limit, began = jobs * trial.case.seconds, time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, sys.argv[0], ALONE, str(number)],
+        [sys.executable, str(trial.script), ALONE, str(trial.number)],
+        env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -93,21 +153,24 @@ def _passes(number: int) -> bool:
         errors="replace",
         start_new_session=True,
     )
+    running.add(process)
     try:
-        told, late = process.communicate(timeout=tried.seconds)[0], False
+        said, late = process.communicate(timeout=limit)[0], False
     except subprocess.TimeoutExpired:
         _end(process)
-        told, late = process.communicate()[0], True
+        said, late = process.communicate()[0], True
     finally:
         _end(process)  # nothing that a case started outlives it
-    lines, passed = told.strip().splitlines(), process.returncode == 0 and not late
+        running.discard(process)
+    lines, passed = said.strip().splitlines(), process.returncode == 0 and not late
+    name = f"{trial.section}: {trial.case.name}" if trial.section else trial.case.name
     result = f": {lines[-1]}" if passed and lines else ""
-    print(f"{'pass' if passed else 'FAIL'} {time.monotonic() - began:6.1f} s  {tried.name}{result}", flush=True)
+    told = [f"{'pass' if passed else 'FAIL'} {time.monotonic() - began:6.1f} s  {name}{result}"]
     if late:
-        print(f"       not within {tried.seconds:g} s")
+        told.append(f"       not within {limit:g} s")
     if not passed:
-        print("".join(f"       {line}\n" for line in lines[-SHOWN:]), end="", flush=True)
-    return passed
+        told += [f"       {each}" for each in lines[-SHOWN:]]
+    return passed, told
 
 
 def _end(process: "subprocess.Popen[str]") -> None:

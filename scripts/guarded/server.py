@@ -12,6 +12,8 @@ from pathlib import Path
 from harness import REPOSITORY, case, main
 
 GIB = 2**30
+CARRIED = ["tests/pfedgp/commands/test_foreign_models.py"]
+TOLD = ["tests/server/clients/test_notices.py", "tests/client/test_notices.py"]
 
 
 def audited(folder: Path, *allowed: str) -> dict[str, object]:
@@ -28,7 +30,11 @@ def audited(folder: Path, *allowed: str) -> dict[str, object]:
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
-@case("no text that a server sends is imported, opened or connected to at a site", seconds=150)
+@case(
+    "no text that a server sends is imported, opened or connected to at a site",
+    seconds=150,
+    tests=["tests/client/test_server_texts.py::test_no_text_of_a_server_reaches_beyond_the_site"],
+)
 def texts(folder: Path) -> str:
     """Every text setting, field and class name, in every kind of message."""
     seen = audited(folder)
@@ -37,7 +43,11 @@ def texts(folder: Path) -> str:
     return f"{seen['requests']} requests, {seen['answered']} of them answered"
 
 
-@case("the audit does see code that the site's operator allowed", seconds=150)
+@case(
+    "the audit does see code that the site's operator allowed",
+    seconds=150,
+    tests=["tests/client/test_server_texts.py::test_the_audit_sees_code_that_the_operator_allowed"],
+)
 def control(folder: Path) -> None:
     """The trial above can fail."""
     from tests.client.hostile_texts import MODULE
@@ -46,10 +56,10 @@ def control(folder: Path) -> None:
     assert any(f"import {MODULE}" in found for found in findings), findings  # type: ignore[attr-defined]
 
 
-@case("a carried model and a site's folder bring no code to onboard, predict and certify", seconds=90)
+@case("a carried model and a site's folder bring no code to onboard, predict and certify", seconds=90, tests=CARRIED)
 def carried(_folder: Path) -> None:
     """The tests of the commands, which really call them."""
-    tests("tests/pfedgp/commands/test_foreign_models.py")
+    tests(*CARRIED)
 
 
 @case("input-shape=3,5000,5000 is refused at a site before it takes memory", seconds=60)
@@ -92,10 +102,10 @@ def network(_folder: Path) -> str:
     raise AssertionError("it was not refused")
 
 
-@case("a site that is refused reads why, with its column's name, in its log and its state", seconds=90)
+@case("a site that is refused reads why, with its column's name, in its log and its state", seconds=90, tests=TOLD)
 def told(_folder: Path) -> None:
     """The tests of the roster with real sites."""
-    tests("tests/server/clients/test_notices.py", "tests/client/test_notices.py")
+    tests(*TOLD)
 
 
 def tests(*files: str) -> None:

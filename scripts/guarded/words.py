@@ -100,14 +100,22 @@ def _removed(folder: Path) -> None:
         deployment.connected("ward-2", times=2)
 
 
-@case("docs/containers.md gives a site's work after `up` to containers of their own, and exec to the doctor alone", 60)
+@case(
+    "docs/containers.md gives a site's work after `up` to containers of their own, and exec to the doctor alone",
+    60,
+    tests=["tests/deploy/test_containers_doc.py::test_after_up_has_stopped_everything_its_commands_still_work"],
+)
 def _compose(_: Path) -> None:
     from tests.deploy.test_containers_doc import exec_commands
 
     assert all("pfedgp doctor" in command for command in exec_commands()), exec_commands()
 
 
-@case("the command of Flower's own that docs/simulate.md shows installs nothing", 240)
+@case(
+    "the command of Flower's own that docs/simulate.md shows installs nothing",
+    240,
+    tests=["tests/deploy/test_flwr_run.py::test_the_documented_command_installs_nothing"],
+)
 def _flwr_run(folder: Path) -> str:
     from tests.deploy.test_flwr_run import DOCUMENTED, installs
 

@@ -1,14 +1,18 @@
-"""A grid that waits for a SuperLink which is away for some minutes, and says so."""
+"""A grid that waits for a SuperLink which is away, or answers with errors, for some minutes, and says so."""
 
 import logging
+import os
+import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from flwr.app import Message
 from flwr.serverapp import Grid
 
 from pfedgp_core.errors import PFedGPError, RunFailedError
+from pfedgp_core.wire.carried import OBJECTS_FOLDER
+from pfedgp_core.words import size
 from server.flower.wrapped_grid import WrappedGrid
 
 __all__ = ["GIVE_UP_AFTER", "LOG_INTERVAL", "PatientGrid"]
@@ -19,6 +23,10 @@ T = TypeVar("T")
 GIVE_UP_AFTER = 600.0  # seconds
 LOG_INTERVAL = 20.0
 RETRY_WAIT = 1.0
+_AWAY = (502, 503, 504)  # what a proxy answers for a SuperLink behind it
+# Flower's refusal of an object: its push was cut off by a restart of the SuperLink, or there is no room for it.
+_PUSH_REFUSED = "ObjectPushError"  # by its name, as its place may move
+LITTLE = 2**26  # bytes on a disk: no room for the parts of a message and the database's log
 
 
 class PatientGrid(WrappedGrid):
@@ -96,24 +104,63 @@ class PatientGrid(WrappedGrid):
             return result
 
     def note(self, error: Exception | None) -> None:
-        """Log now and then that the SuperLink is away; RunFailedError where that has lasted too long."""
+        """Log now and then that the SuperLink is away or refuses; RunFailedError where that has lasted too long."""
         now = time.monotonic()
         if self._away_since is None:
             self._away_since, self._next_log = now, now + LOG_INTERVAL / 10
         away = now - self._away_since
+        trouble = _Trouble.of(error)
         if away > self.give_up_after:
             raise RunFailedError(
-                f"The SuperLink has not answered for {away:.0f} s ({type(error).__name__}): start it again."
+                f"The SuperLink {trouble.lasting} for {away:.0f} s ({trouble.reason}): {trouble.remedy}."
             ) from error
         if now >= self._next_log:
-            logger.warning("the SuperLink does not answer (%s), trying on", type(error).__name__)
+            logger.warning("the SuperLink %s (%s), trying on", trouble.now, trouble.reason)
             self._next_log = now + LOG_INTERVAL
+
+
+class _Trouble(NamedTuple):
+    """What is wrong with a SuperLink, in words."""
+
+    now: str
+    lasting: str
+    reason: str
+    remedy: str
+
+    @classmethod
+    def of(cls, error: Exception | None) -> "_Trouble":
+        """What an error says, and the disk, where the SuperLink is there and refuses."""
+        reason = type(error).__name__
+        if not _is_refusal(error):
+            return cls("does not answer", "has not answered", reason, "start it again")
+        erring = ("answers with errors", "has answered with errors")
+        if little := _little_room():
+            return cls(*erring, little, "make room there")
+        return cls(*erring, reason, "its log says why, make room if its disk is full")
+
+
+def _little_room() -> str:
+    """What is left on the disk where the SuperLink lays objects, in words; empty where it is enough or not known."""
+    folder = os.environ.get(OBJECTS_FOLDER)
+    try:
+        free = shutil.disk_usage(folder).free if folder else LITTLE
+    except OSError:
+        return ""
+    return f"{size(free)} are free on the disk of {folder}" if free < LITTLE else ""
+
+
+def _is_refusal(error: Exception | None) -> bool:
+    """Whether the SuperLink answers, and cannot take what it is given; a proxy's word that it is away is none."""
+    import httpx
+
+    if isinstance(error, httpx.HTTPStatusError):
+        return error.response.status_code not in _AWAY
+    return type(error).__name__ == _PUSH_REFUSED
 
 
 def _is_connection(error: Exception) -> bool:
     """Whether an error comes from the connection to the SuperLink, and may pass."""
-    # Flower's refusal of an object whose push a restart of the SuperLink has cut off; by its name, which may move.
-    if isinstance(error, OSError) or type(error).__name__ == "ObjectPushError":
+    if isinstance(error, OSError) or type(error).__name__ == _PUSH_REFUSED:
         return True
     import httpx
 

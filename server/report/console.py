@@ -38,13 +38,13 @@ class ConsoleReporter(Reporter):
         self._report = CLASSIFICATION
         self._rounds = self._drawn = 0
         self._counters: Counter[str] = Counter()
-        self._left = TimeLeft(Settings(), 1, side_by_side=False)
+        self._left = TimeLeft(Settings(), 1, own_data=False)
 
     def start(self, settings: Settings, n_clients: int, path: Path, origin: Origin) -> None:
         """Print the effective settings as a small tree."""
         self._rounds, self._report = settings.rounds, task_report(settings.task)
         self._drawn = settings.evaluate_clients
-        self._left = TimeLeft(settings, n_clients, side_by_side=origin.own)
+        self._left = TimeLeft(settings, n_clients, own_data=origin.own)
         rows = effective_settings(settings, n_clients, path, origin)
         self._print("pFedGP")
         for place, (name, text) in enumerate(rows.items(), start=1):

@@ -129,6 +129,8 @@ def test_sums_at_another_number_of_scales_have_no_part(tmp_path: Path) -> None:
 
     run = federate(CHOOSING, tmp_path / "run", tamper)
     assert "scale_rule" not in run.summary
+    named = ", ".join(f"client-0{i}" for i in range(5))
+    assert any(f"{named} told likelihoods of another number" in note for note in run.summary["notes"])
     assert load_model(run.path / "best")[1]["settings"]["gp.output-scale"] == QUICK.output_scale
 
 

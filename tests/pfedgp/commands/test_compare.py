@@ -65,7 +65,8 @@ def test_no_interval_of_shares_is_beyond_what_can_be(here: Path, capsys: pytest.
 @pytest.mark.parametrize(
     ("accuracies", "summary", "reason"),
     [
-        ([0.5, 0.5], {"partition_hash": "b"}, "split over the clients in another way"),
+        ([0.5, 0.5, 0.5], {"partition_hash": "b"}, "split over the clients in another way, as with another seed"),
+        ([0.5, 0.5], {"partition_hash": "b"}, "split over 3 clients in one run and 2 in the other"),
         ([0.5, 0.5], {"dataset": "diabetes"}, "of other data, digits and diabetes"),
     ],
 )
@@ -95,7 +96,7 @@ def test_as_json_it_is_one_object_with_the_fields_of_the_docs(here: Path, capsys
     assert (accuracy["better"], accuracy["equal"], accuracy["worse"], accuracy["clients"]) == (2, 1, 0, 3)
     assert accuracy["difference"] == pytest.approx(0.2)
     assert (nll["better"], nll["worse"]) == (2, 0)
-    assert "split over the clients in another way" in apart["reason"]
+    assert "split over 3 clients in one run and 2 in the other" in apart["reason"]
     assert apart["metrics"] == {}
 
 

@@ -66,9 +66,12 @@ def test_from_a_simulated_client_to_predictions(here: Path, capsys: pytest.Captu
         np.testing.assert_array_equal(exported["inputs"], load_dataset("digits").train.inputs[rows])
         assert exported["class_names"].tolist() == list("0123456789")
         n_train = len(exported["labels"])
+    ran("check-data", "c18")
+    assert "not compared with a model: --model RUN/best says" in capsys.readouterr().out
     ran("check-data", "c18", "--model", "run/best")
     ran("onboard", "--model", "run/best", "--data", "c18", "--out", "sites/ward-3")
     out = capsys.readouterr().out
+    assert "not compared" not in out
     assert "These data can be used." in out
     assert f"Site 'ward-3': {n_train} samples" in out
     ran("predict", "--site", "sites/ward-3", "--data", "c18/test.npz", "--out", "p.csv", "--min-confidence", "0.8")

@@ -2,6 +2,7 @@
 
 import logging
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -11,6 +12,7 @@ from flwr.supercore.inflatable.inflatable_utils import ObjectPushError
 
 from client.client_app import app
 from pfedgp_core.errors import RunFailedError
+from pfedgp_core.wire.carried import OBJECTS_FOLDER
 from server.flower import grid as patient_grid
 from server.flower.grid import PatientGrid
 from server.flower.messages import request
@@ -18,6 +20,11 @@ from server.flower.patches import guarded
 from tests.fakegrid import FakeGrid
 from tests.federation_run import SMALL, federate, start
 from tests.waiting import FakeTime
+
+
+def answer(status: int) -> httpx.HTTPStatusError:
+    """What a call raises that was answered with a status."""
+    return httpx.HTTPStatusError("", request=httpx.Request("POST", "http://x"), response=httpx.Response(status))
 
 
 class Shaky(FakeGrid):
@@ -34,9 +41,7 @@ class Shaky(FakeGrid):
             self.failed += 1
             raise (
                 httpx.ConnectError("refused"),
-                httpx.HTTPStatusError(
-                    "starting", request=httpx.Request("POST", "http://x"), response=httpx.Response(502)
-                ),
+                answer(502),
                 ObjectPushError("object", 1, "session"),
             )[self.failed % 3]
 
@@ -107,6 +112,49 @@ def test_flowers_own_retries_get_a_word_and_an_end(
     with pytest.raises(RunFailedError, match=r"SuperLink has not answered .*Connect"):
         grid.get_node_ids()
     assert "the SuperLink does not answer" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("error", "free", "said"),
+    [
+        (ObjectPushError("object", 1, "session"), 1000, "(1.0 kB are free on the disk of {folder}): make room there."),
+        (ObjectPushError("object", 1, "session"), 10**12, "(ObjectPushError): its log says why, make room if its disk"),
+        (answer(500), 1000, "(1.0 kB are free on the disk of {folder}): make room there."),
+        (answer(500), 10**12, "(HTTPStatusError): its log says why"),
+    ],
+)
+def test_a_superlink_that_takes_nothing_is_not_called_away(
+    error: Exception,
+    free: int,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Full(FakeGrid):
+        def push_messages(self, messages):
+            raise error
+
+    monkeypatch.setattr(patient_grid, "time", FakeTime())
+    monkeypatch.setenv(OBJECTS_FOLDER, str(tmp_path))
+    monkeypatch.setattr(patient_grid.shutil, "disk_usage", lambda folder: SimpleNamespace(free=free))
+    caplog.set_level(logging.WARNING, "pfedgp")
+    with pytest.raises(RunFailedError) as ended:
+        PatientGrid(Full(app, 2)).push_messages([])
+    expected = said.format(folder=tmp_path)
+    assert "The SuperLink has answered with errors for 60" in str(ended.value)
+    assert expected in str(ended.value)
+    assert f"the SuperLink answers with errors {expected.partition(':')[0]}, trying on" in caplog.text
+
+
+def test_a_proxy_before_a_superlink_that_is_away_takes_nothing_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Behind(FakeGrid):
+        def push_messages(self, messages):
+            raise answer(502)
+
+    monkeypatch.setattr(patient_grid, "time", FakeTime())
+    with pytest.raises(RunFailedError, match="has not answered"):
+        PatientGrid(Behind(app, 2)).push_messages([])
 
 
 def test_other_errors_are_not_tried_again() -> None:

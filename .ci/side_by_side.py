@@ -1,0 +1,86 @@
+"""Commands side by side: ``python .ci/side_by_side.py NAME=COMMAND ...``, each a command of bash.
+
+Their lines come as they are printed, each with its command's name before it. All run to their ends, whichever fails;
+those that fail are named last. Exit code: 0 where all end with 0, else 1.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+
+GRACE = 30.0  # seconds that the commands have to end after an interruption
+_line = threading.Lock()
+
+
+def say(text: str) -> None:
+    """Print a line whole, whichever thread does."""
+    with _line:
+        print(text, flush=True)
+
+
+class Lane:
+    """One of the commands, which runs from now on, in a process group of its own."""
+
+    def __init__(self, name: str, command: str, width: int) -> None:
+        self.name, self.mark, self.began = name, f"{name:<{width}} | ", time.monotonic()
+        self.process = subprocess.Popen(
+            ["bash", "-c", command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._shown = threading.Thread(target=self._show, daemon=True)
+        self._shown.start()
+
+    def _show(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            say(self.mark + line.decode(errors="replace").rstrip("\r\n"))
+
+    def end(self) -> int:
+        """Wait for its end; the exit code."""
+        code = self.process.wait()
+        self._shown.join(5.0)  # a process that it has left behind may hold its output open
+        say(f"{self.mark}ended with {code} after {time.monotonic() - self.began:.0f} s")
+        return code
+
+    def signalled(self, number: int) -> None:
+        """Send a signal to all of its processes."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
+
+
+def run(arguments: Iterable[str]) -> int:
+    """Run them; the exit code."""
+    named = [argument.partition("=")[::2] for argument in arguments]
+    width = max(len(name) for name, _ in named)
+    lanes = [Lane(name, command, width) for name, command in named]
+    try:
+        failed = [(lane.name, code) for lane in lanes if (code := lane.end())]
+    except BaseException:  # Ctrl-C, or the end of the one that asked
+        for lane in lanes:
+            lane.signalled(signal.SIGINT)
+        limit = time.monotonic() + GRACE
+        for lane in lanes:
+            with suppress(subprocess.TimeoutExpired):
+                lane.process.wait(max(0.0, limit - time.monotonic()))
+            lane.signalled(signal.SIGKILL)
+        raise
+    for name, code in failed:
+        say(f"FAILED: {name} (exit code {code})")
+    return 1 if failed else 0
+
+
+def _stop(number: int, _frame: object) -> None:
+    raise SystemExit(128 + number)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _stop)
+    sys.exit(run(sys.argv[1:]))
