@@ -24,34 +24,51 @@ def say(text: str) -> None:
 
 
 class Lane:
-    """One of the commands, which runs from now on, in a process group of its own."""
+    """One of the commands, in a process group of its own."""
 
     def __init__(self, name: str, command: str, width: int) -> None:
-        self.name, self.mark, self.began = name, f"{name:<{width}} | ", time.monotonic()
+        self.name, self.mark, self._command = name, f"{name:<{width}} | ", command
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Let it run."""
+        self.began = time.monotonic()
         self.process = subprocess.Popen(
-            ["bash", "-c", command],
+            ["bash", "-c", self._command],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        self._shown = threading.Thread(target=self._show, daemon=True)
+        self._shown = threading.Thread(target=self._show, args=[self.process.stdout], daemon=True)
         self._shown.start()
 
-    def _show(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
+    def _show(self, lines: Iterable[bytes]) -> None:
+        for line in lines:
             say(self.mark + line.decode(errors="replace").rstrip("\r\n"))
 
     def end(self) -> int:
         """Wait for its end; the exit code."""
+        assert self.process is not None
         code = self.process.wait()
         self._shown.join(5.0)  # a process that it has left behind may hold its output open
         say(f"{self.mark}ended with {code} after {time.monotonic() - self.began:.0f} s")
         return code
 
-    def signalled(self, number: int) -> None:
-        """Send a signal to all of its processes."""
+    def interrupt(self) -> None:
+        """Ask all of its processes to end."""
+        if self.process is not None:
+            self._send(signal.SIGINT)
+
+    def kill(self, limit: float) -> None:
+        """End what is left of it at that time."""
+        if self.process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(max(0.0, limit - time.monotonic()))
+            self._send(signal.SIGKILL)
+
+    def _send(self, number: int) -> None:
+        assert self.process is not None
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, number)
 
@@ -62,15 +79,15 @@ def run(arguments: Iterable[str]) -> int:
     width = max(len(name) for name, _ in named)
     lanes = [Lane(name, command, width) for name, command in named]
     try:
+        for lane in lanes:
+            lane.start()
         failed = [(lane.name, code) for lane in lanes if (code := lane.end())]
     except BaseException:  # Ctrl-C, or the end of the one that asked
         for lane in lanes:
-            lane.signalled(signal.SIGINT)
+            lane.interrupt()
         limit = time.monotonic() + GRACE
         for lane in lanes:
-            with suppress(subprocess.TimeoutExpired):
-                lane.process.wait(max(0.0, limit - time.monotonic()))
-            lane.signalled(signal.SIGKILL)
+            lane.kill(limit)
         raise
     for name, code in failed:
         say(f"FAILED: {name} (exit code {code})")
@@ -78,6 +95,7 @@ def run(arguments: Iterable[str]) -> int:
 
 
 def _stop(number: int, _frame: object) -> None:
+    signal.signal(number, signal.SIG_IGN)
     raise SystemExit(128 + number)
 
 

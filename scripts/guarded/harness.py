@@ -103,7 +103,7 @@ def tried(
     words : sequence of str
         Cases are run whose name has one of these in it; all, where there is none.
     jobs : int
-        Cases at a time. Each may take so many times as long as it may alone.
+        Cases at a time. Of several each may take twice so many times as long as it may alone.
     environment : mapping, optional
         Of the cases; by default this process's own.
     """
@@ -142,7 +142,7 @@ def _outcome(
     trial: Trial, jobs: int, environment: Mapping[str, str] | None, running: "set[subprocess.Popen[str]]"
 ) -> tuple[bool, list[str]]:
     """Run one case in a process group of its own; whether it passes, and its lines."""
-    limit, began = jobs * trial.case.seconds, time.monotonic()
+    limit, began = trial.case.seconds * (1 if jobs == 1 else 2 * jobs), time.monotonic()
     process = subprocess.Popen(
         [sys.executable, str(trial.script), ALONE, str(trial.number)],
         env=environment,

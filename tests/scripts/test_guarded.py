@@ -1,5 +1,6 @@
 """scripts/guarded/harness.py: a case passes, fails or is late, and the exit code says so."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +67,31 @@ def test_a_case_that_is_late_is_ended_with_all_that_it_started(script: Path) -> 
     assert "not within 1 s" in ended.stdout
     child = next(int(line) for line in ended.stdout.split() if line.isdigit() and int(line) > 1)
     wait_for(lambda: not is_alive(child), 5.0, "the end of the case's child")
+
+
+def test_cases_side_by_side_are_as_many_and_told_one_by_one(script: Path) -> None:
+    sections = script.parent / "guarded"
+    sections.mkdir()
+    for name in ("harness.py", "__main__.py"):
+        shutil.copy(HARNESS / name, sections)
+    text = script.read_text(encoding="utf-8").replace(str(HARNESS), str(sections))
+    for name in ("one", "two"):
+        (sections / f"{name}.py").write_text(text.replace('"the sum is right"', f'"the sum of {name} is right"'))
+    tested = text.replace(
+        '@case("the sum is right")', '@case("the sum of three is right", tests=["tests/test_sum.py"])'
+    )
+    (sections / "three.py").write_text(tested)
+    ended = run(sections, "--jobs", "2", "--untested", "right", "wrong")
+    assert ended.returncode == 1, ended.stdout
+    lines = [line.split(" s  ")[1] for line in ended.stdout.splitlines() if line.startswith(("pass", "FAIL"))]
+    assert sorted(lines) == [
+        *("one: the sum is wrong", "one: the sum of one is right: 2 of 2", "three: the sum is wrong"),
+        *("two: the sum is wrong", "two: the sum of two is right: 2 of 2"),
+    ]
+    assert ended.stdout.count("AssertionError: one and one are two") == 3
+    assert "2 of 5 cases pass" in ended.stdout
+    assert run(sections, "sum of three").returncode == 0
+    assert run(sections, "nothing like this").returncode == 5
 
 
 def test_words_that_name_no_case_are_told_by_the_exit_code(script: Path) -> None:
