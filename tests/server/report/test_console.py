@@ -105,7 +105,7 @@ def test_a_slow_round_does_not_change_the_estimate(reporter: ConsoleReporter, ou
     reporter.resume(6, [RECORD | {"round": t, "seconds": {"round": 2.0}} for t in range(1, 7)])
     for t, seconds in ((7, 60.0), (8, 2.0), (9, 2.0)):
         reporter.round(RECORD | {"round": t, "seconds": {"round": seconds}})
-    assert [line.partition("ETA ")[2] for line in out.getvalue().splitlines()[1:]] == ["106 s", "104 s", "102 s"]
+    assert [line.partition("ETA ")[2] for line in out.getvalue().splitlines()[1:]] == ["130 s", "128 s", "126 s"]
 
 
 def test_the_first_round_which_loads_everything_gives_no_estimate(reporter: ConsoleReporter, out: io.StringIO) -> None:
@@ -130,7 +130,12 @@ def test_the_start_says_which_share_closes_a_round(out: io.StringIO) -> None:
 
 
 def test_the_best_round_and_a_short_rest(reporter: ConsoleReporter, out: io.StringIO) -> None:
-    late = {"round": 60, "best": True, "validation_failed": {"a": "timeout"}, "seconds": {"round": 12.3}}
+    late = {
+        "round": 60,
+        "best": True,
+        "validation_failed": {"a": "timeout"},
+        "seconds": {"round": 12.3, "evaluate": 0.2},
+    }
     reporter.round(RECORD | late)
     first, second = out.getvalue().splitlines()
     assert first.endswith("val acc 96.9 %  ece 0.010  12 s  out 10 B  in 20 B  ETA 0 s  best so far")
@@ -144,7 +149,7 @@ def test_a_round_without_anything_good(reporter: ConsoleReporter, out: io.String
     first, second = out.getvalue().splitlines()
     assert (
         first
-        == "round  5/60  0 ok  2 failed  loss n/a  val acc      -  ece 0.010  62 min  out 10 B  in 20 B  ETA 56.5 h"
+        == "round  5/60  0 ok  2 failed  loss n/a  val acc      -  ece 0.010  62 min  out 10 B  in 20 B  ETA 68.9 h"
     )
     assert second.startswith("  failed: b\\xfcro (boom: line two xxx")
     assert second.endswith("...), client-07 (timeout)")
