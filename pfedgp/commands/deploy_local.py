@@ -43,7 +43,7 @@ def main(args: argparse.Namespace) -> int:
         "classes_per_client": _classes_per_client(args),
         "preset": args.preset,
     }
-    settings, notes = collect({}, named, args.assignments)
+    settings, notes = collect({}, named, args.assignments, deployed=True)
     if settings.clients != args.sites:
         raise ConfigError(f"clients = {settings.clients} and --sites {args.sites} differ; leave out the first.")
     allow_files(FILES, "A deployment")

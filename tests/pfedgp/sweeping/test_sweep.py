@@ -9,7 +9,7 @@ import pytest
 from pfedgp.cli import main
 from pfedgp.seeds.run import SeedRun
 from pfedgp.sweeping import sweep
-from pfedgp.sweeping.choices import Range, grid, listed, ranged
+from pfedgp.sweeping.choices import Range, extremes, grid, listed, ranged
 from pfedgp.sweeping.results import Tried, best_of, score_key, sweep_lines
 from pfedgp.sweeping.sweep import folder_name
 from tests.pfedgp.comparing.run_folders import write_run
@@ -44,6 +44,13 @@ def tried(rate: str, *validation: float, seeds: int = 1) -> Tried:
 def test_all_combinations_are_tried_the_last_setting_first() -> None:
     made = grid([listed("learning-rate=0.02,0.05"), listed("gp.sweeps=3,5")])
     assert [tuple(each.values()) for each in made] == [("0.02", "3"), ("0.02", "5"), ("0.05", "3"), ("0.05", "5")]
+
+
+def test_a_choice_for_all_looks_at_the_smallest_values_and_each_other_one() -> None:
+    over, ranges = [listed("rounds=60,20"), listed("variant=full,ip-data")], [ranged("clients-per-round=2:9")]
+    least = {"rounds": "20", "variant": "full", "clients-per-round": "2"}
+    others = [{"rounds": "60"}, {"variant": "ip-data"}, {"clients-per-round": "9"}]
+    assert extremes(over, ranges) == [least, *(least | other for other in others)]
 
 
 def test_the_best_is_chosen_on_validation_data_and_not_on_test_data() -> None:
