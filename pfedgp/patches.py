@@ -12,9 +12,11 @@ def patches_of(side: str) -> tuple[Patch, ...]:
     if side == "server":
         from pfedgp.operator.database import WholeDatabase
         from pfedgp.operator.inside_superlink.carried_objects import CarriedObjects
+        from pfedgp.operator.inside_superlink.ended_runs import EndedRuns
         from pfedgp.operator.inside_superlink.filed_objects import FiledObjects
         from pfedgp.operator.inside_superlink.fleet_guard import FleetGuard
         from pfedgp.operator.inside_superlink.held_looks import HeldLooks
+        from pfedgp.operator.inside_superlink.kept_objects import KeptObjects
         from pfedgp.operator.inside_superlink.kept_replies import KeptReplies
         from pfedgp.operator.inside_superlink.known_keys import KnownKeys
         from pfedgp.operator.inside_superlink.long_log import LongLog
@@ -27,7 +29,7 @@ def patches_of(side: str) -> tuple[Patch, ...]:
 
         safe = (FleetGuard(), Redelivery(), KeptReplies())
         fast = (SuperLinkBodies(), RareCleanup(), LongLog(), KnownKeys(), HeldLooks(), ShortWays())
-        objects = (FiledObjects(), CarriedObjects())
+        objects = (FiledObjects(), KeptObjects(), CarriedObjects(), EndedRuns())
         return (*SERVER_PATCHES, *safe, WholeDatabase(), KeptClaims(), *fast, *objects)
     if side == "site":
         from pfedgp.site.patches import SITE_PATCHES

@@ -6,8 +6,9 @@
     Held by the server while it runs.
 ``superlink.db``, ``superexec.secret``
     Flower's database of sites and runs; what its two processes know each other by.
-``objects/``
-    Large objects under way between the server app and the sites, each for as long as somebody wants it.
+``objects/``, ``messages/``
+    Objects under way between the server app and the sites: large ones, and with a database the others, each for as long
+    as somebody wants it.
 ``flwr/``
     Flower's own configuration, with the connection ``pfedgp`` to this server.
 ``logs/``, ``runs/``
@@ -38,7 +39,7 @@ __all__ = ["CONNECTION", "ServerState", "default_state", "is_network_file_system
 CONNECTION = "pfedgp"
 _TEXTS = {"fleet_address", "control_address", "control_listens", "certs", "ca", "started"}
 _TABLES = {"processes", "versions"}
-_OURS = ("lock", "server.json", "superlink.db", "superexec.secret", "objects", "flwr", "logs", "runs")
+_OURS = ("lock", "server.json", "superlink.db", "superexec.secret", "objects", "messages", "flwr", "logs", "runs")
 _NETWORK = ("nfs", "cifs", "smb", "ceph", "lustre", "gpfs", "glusterfs", "sshfs", "9p", "afs", "beegfs")
 
 

@@ -138,7 +138,9 @@ def _contents(store: Any, ids: list[str], room: int) -> dict[str, bytes]:
     """
     if len(ids) > CARRIED:
         return {}
-    if hasattr(store, "session"):
+    if hasattr(store, "fitting"):  # `KeptObjects`
+        found: dict[str, bytes] = store.fitting(ids, room)
+    elif hasattr(store, "session"):
         from flwr.supercore.state.schema.objectstore_models import StoredObject
         from sqlalchemy import func, select
 

@@ -16,9 +16,11 @@ __all__ = ["main"]
 def main(arguments: Sequence[str]) -> None:
     """Run it; before its command line come how many connections the Fleet port holds, and the folder of objects."""
     from pfedgp.operator.inside_superlink.carried_objects import CarriedObjects
+    from pfedgp.operator.inside_superlink.ended_runs import EndedRuns
     from pfedgp.operator.inside_superlink.filed_objects import FiledObjects
     from pfedgp.operator.inside_superlink.fleet_guard import FleetGuard
     from pfedgp.operator.inside_superlink.held_looks import HeldLooks
+    from pfedgp.operator.inside_superlink.kept_objects import KeptObjects
     from pfedgp.operator.inside_superlink.kept_replies import KeptReplies
     from pfedgp.operator.inside_superlink.known_keys import KnownKeys
     from pfedgp.operator.inside_superlink.long_log import LongLog
@@ -32,7 +34,8 @@ def main(arguments: Sequence[str]) -> None:
         refuse_lost(patches)
     except ConfigError as error:
         sys.exit(str(error))
-    objects = (FiledObjects(Path(arguments[1])), CarriedObjects())
+    large = Path(arguments[1])
+    objects = (FiledObjects(large), KeptObjects(large.with_name("messages"), large), CarriedObjects(), EndedRuns(large))
     optional = (SuperLinkBodies(), RareCleanup(), LongLog(), KnownKeys(), *objects, HeldLooks(), ShortWays())
     for patch in (*patches, *(patch for patch in optional if not lost_patches([patch]))):
         patch.apply()

@@ -1,11 +1,14 @@
-"""Databases of Flower's SuperLink, in memory and on disk."""
+"""Databases of Flower's SuperLink, in memory and on disk, there with its own store of objects and with ours."""
 
 import shutil
 from pathlib import Path
 
 import pytest
 from flwr.supercore.constant import FLWR_IN_MEMORY_DB_NAME
-from flwr.supercore.object_store import ObjectStoreFactory
+from flwr.supercore.object_store import ObjectStoreFactory, object_store_factory
+from flwr.supercore.object_store.sql_object_store import SqlObjectStore
+
+from pfedgp.operator.inside_superlink.kept_objects import KeptObjects
 
 
 @pytest.fixture(scope="module")
@@ -16,6 +19,28 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(params=["memory", "file"])
+@pytest.fixture
+def kept(empty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of objects under way, which are no rows of a database; beside it `objects`, for large ones."""
+    assert empty.is_file()  # made before, by Flower's own store
+    monkeypatch.setattr(object_store_factory, "SqlObjectStore", SqlObjectStore)
+    KeptObjects(tmp_path / "messages", tmp_path / "objects").apply()
+    return tmp_path / "messages"
+
+
+@pytest.fixture(params=["rows", "files"])
+def on_disk(request: pytest.FixtureRequest, tmp_path: Path, empty: Path) -> str:
+    """A database that a SuperLink started again finds, whose objects are rows or files."""
+    if request.param == "files":
+        request.getfixturevalue("kept")
+    return str(shutil.copy(empty, tmp_path / "state.db"))
+
+
+@pytest.fixture(params=["memory", "rows", "files"])
 def database(request: pytest.FixtureRequest, tmp_path: Path, empty: Path) -> str:
-    return FLWR_IN_MEMORY_DB_NAME if request.param == "memory" else str(shutil.copy(empty, tmp_path / "state.db"))
+    """Any of the three that a SuperLink may have."""
+    if request.param == "memory":
+        return FLWR_IN_MEMORY_DB_NAME
+    if request.param == "files":
+        request.getfixturevalue("kept")
+    return str(shutil.copy(empty, tmp_path / "state.db"))

@@ -1,7 +1,6 @@
 """Large objects are files beside the state, on Flower's own states in memory and in a database."""
 
 import importlib
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -166,11 +165,8 @@ def test_no_room_for_a_file_is_a_refusal(folder: Path, database: str, monkeypatc
     assert not link.state.store_object(run, session, key, content)
 
 
-def test_a_superlink_that_was_killed_finds_its_files_and_removes_others(
-    folder: Path, tmp_path: Path, empty: Path
-) -> None:
-    database = str(shutil.copy(empty, tmp_path / "state.db"))
-    link = carried.SuperLink(database)
+def test_a_superlink_that_was_killed_finds_its_files_and_removes_others(folder: Path, on_disk: str) -> None:
+    link = carried.SuperLink(on_disk)
     run, node = link.start_run(), link.register(b"a")
     request = large(run, node)
     small, key, content = parts(request)
@@ -178,7 +174,7 @@ def test_a_superlink_that_was_killed_finds_its_files_and_removes_others(
     link.send(run, request, small | {key: FILED})
     offer(folder, ID, CONTENT)
     (folder / ID).write_bytes(CONTENT)
-    again = carried.SuperLink(database)
+    again = carried.SuperLink(on_disk)
     assert files_in(folder) == [key]
     assert again.state.get_object(run, key) == content
     again.store.delete(request.object_id)

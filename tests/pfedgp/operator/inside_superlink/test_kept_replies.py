@@ -1,8 +1,6 @@
 """A reply whose way to the server app was cut off is handed out again, on Flower's own state in memory and on disk."""
 
-import shutil
 import types
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -112,13 +110,12 @@ def test_the_replies_of_two_requests_do_not_depend_on_each_other(database: str) 
 
 
 @pytest.mark.parametrize("mended", [False, True])
-def test_a_superlink_that_was_killed_before_it_answered(mended: bool, tmp_path: Path, empty: Path) -> None:
+def test_a_superlink_that_was_killed_before_it_answered(mended: bool, on_disk: str) -> None:
     """It has noted the reply as handed out, and not deleted it yet: the next one never hands it out without us."""
-    database = str(shutil.copy(empty, tmp_path / "state.db"))
-    killed = SuperLink(database)
+    killed = SuperLink(on_disk)
     run, request, _ = answered(killed)
     assert len(killed.state.get_message_res({request}, run)) == 1
-    assert SuperLink(database, mended).replies(run, request) == ({request: None} if mended else {})
+    assert SuperLink(on_disk, mended).replies(run, request) == ({request: None} if mended else {})
 
 
 def test_the_pinned_flower_has_what_it_needs() -> None:

@@ -1,9 +1,7 @@
 """A request whose delivery was cut off is given again, on Flower's own state in memory and in a database."""
 
-import shutil
 import types
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -131,16 +129,15 @@ def test_a_request_that_a_site_never_takes_in_is_given_up(database: str) -> None
     assert link.pull(node) == []
 
 
-def test_a_superlink_that_is_started_again_gives_what_the_former_one_lost(tmp_path: Path, empty: Path) -> None:
-    database = str(shutil.copy(empty, tmp_path / "state.db"))
-    link = SuperLink(database)
+def test_a_superlink_that_is_started_again_gives_what_the_former_one_lost(on_disk: str) -> None:
+    link = SuperLink(on_disk)
     run, node = link.start_run(), link.register(b"a")
     confirmed, lost = link.ask(run, node), ""
     assert link.pull(node) == [confirmed]
     link.confirm(run, confirmed)
     lost = link.ask(run, node)
     assert link.pull(node) == [lost]
-    again = SuperLink(database)
+    again = SuperLink(on_disk)
     assert again.pull(node) == [lost]
     again.confirm(run, lost)
     assert again.pull(node) == []

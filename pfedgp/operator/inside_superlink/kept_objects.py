@@ -1,0 +1,226 @@
+"""Objects under way are files, and their trees are in memory: Flower's SuperLink with a database has rows for them.
+
+A request and its reply have six small objects. To announce, store, read and delete them takes the database about a
+hundred statements, which is most of what a message costs a SuperLink. Here Flower's own store in memory keeps the
+trees alone, and contents are read from files (`pfedgp.operator.inside_superlink.message_files`), so that its memory
+does not grow with the models under way.
+
+A SuperLink that is killed finds its messages again. What it says to the database and to the files is no transaction,
+so their order is: a tree and a content are written before the database says so, and a message's tree is removed before
+anything below it. Whatever a kill leaves is a whole message, or files of none, which the next start removes.
+"""
+
+import importlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pfedgp.operator.inside_superlink.message_files import MessageFiles
+from pfedgp_core.patch import Patch, lacks
+from pfedgp_core.wire.carried import FILED, fitting_ids, ids_of
+
+__all__ = ["MOST_OBJECTS", "KeptObjects", "keeping"]
+
+MOST_OBJECTS = 500_000  # under way at a time, a kilobyte of memory each: a message of a model of 45 MB has a dozen
+KEPT = b"\0pfedgp: this object is a file of a message"  # in the place of a content
+_FACTORY = "flwr.supercore.object_store.object_store_factory"
+_STORE = "flwr.supercore.object_store.in_memory_object_store"
+_SQL = "flwr.supercore.object_store.sql_object_store"
+_ROWS = "flwr.supercore.state.schema.objectstore_models"
+_HASH = "flwr.supercore.inflatable.inflatable_object"
+_CHECKS = "flwr.supercore.inflatable.inflatable_utils"
+
+
+class KeptObjects(Patch):
+    """Gives a SuperLink with a database a store whose objects are files.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        For the files; made where it is missing. Needed to apply the patch.
+    large : Path, optional
+        Where large objects lie (`FiledObjects`, which is applied before this).
+    """
+
+    name: ClassVar = "kept-objects"
+    purpose: ClassVar = "objects under way take no statements of the SuperLink's database"
+
+    def __init__(self, folder: Path | None = None, large: Path | None = None) -> None:
+        self._folder, self._large = folder, large
+
+    def missing(self) -> str:
+        """What of the stores of objects is gone."""
+        parts = [lacks(_FACTORY, "ObjectStoreFactory.store"), lacks(_FACTORY, "SqlObjectStore", {"database_path"})]
+        parts += [
+            lacks(_SQL, f"SqlObjectStore.{name}") for name in ("initialize", "session", "get_object_tree", "clear")
+        ]
+        parts += [lacks(_ROWS, name) for name in ("StoredObject.content", "ObjectChild.child_id", "RunObject.run_id")]
+        parts += [lacks(_STORE, "InMemoryObjectStore", {"verify"})]
+        parts += [lacks(_STORE, "InMemoryObjectStore.preregister", {"run_id", "object_tree"})]
+        parts += [lacks(_STORE, "InMemoryObjectStore.put", {"object_id", "object_content"})]
+        parts += [lacks(_STORE, f"InMemoryObjectStore.{name}", {"object_id"}) for name in ("get", "delete")]
+        parts += [lacks(_STORE, f"InMemoryObjectStore.{name}") for name in ("clear", "__contains__")]
+        parts += [lacks(_HASH, "get_object_id"), lacks(_HASH, "is_valid_sha256_hash")]
+        parts += [lacks(_CHECKS, "validate_object_content", {"content"})]
+        parts += [lacks("flwr.proto.message_pb2", "ObjectTree.FromString")]
+        return next(filter(None, parts), "")
+
+    def apply(self) -> None:
+        """Replace the store that a database gets."""
+        assert self._folder is not None
+        assert self._large is not None
+        folder, large = self._folder, self._large
+        folder.mkdir(mode=0o700, exist_ok=True)
+        module: Any = importlib.import_module(_FACTORY)
+        former = module.SqlObjectStore
+
+        def store(database_path: str) -> Any:
+            database = former(database_path)
+            kept = keeping(folder, large)
+
+            def initialize() -> None:
+                database.initialize()  # its tables are those of all of Flower
+                _take_over(database, kept)
+
+            kept.initialize = initialize
+            return kept
+
+        module.SqlObjectStore = store
+
+
+def keeping(folder: Path, large: Path) -> Any:
+    """A store that knows the messages of this folder, and keeps objects there; `large` has those of `FiledObjects`."""
+    memory: Any = importlib.import_module(_STORE).InMemoryObjectStore
+    files = MessageFiles(folder)
+
+    class Keeping(memory):  # type: ignore[misc]
+        """Flower's store in memory, of trees whose contents are files. An OSError says that there is no room."""
+
+        def preregister(self, run_id: int, object_tree: Any) -> list[str]:
+            """Note the objects of a message; those that are missing."""
+            with self.lock_store:
+                _check_tree(object_tree, self.store)
+                files.write_tree(run_id, object_tree)
+                missing: list[str] = super().preregister(run_id, object_tree)
+                return missing
+
+        def put(self, object_id: str, object_content: bytes) -> None:
+            """Store an object."""
+            content = FILED
+            if not (object_content == FILED and (large / object_id).exists()):
+                _check_content(object_id, object_content)
+                content = KEPT
+            with self.lock_store:
+                if content == KEPT and object_id in self:
+                    files.write(object_id, object_content)
+                super().put(object_id, content)
+
+        def get(self, object_id: str) -> bytes | None:
+            """An object's content, empty where it has not come; None where nobody has announced it."""
+            content: bytes | None = super().get(object_id)
+            return files.read(object_id) if content == KEPT else content
+
+        def fitting(self, object_ids: list[str], room: int) -> dict[str, bytes]:
+            """Those of some objects that are small, and together have at most `room` bytes; the word for large ones."""
+            with self.lock_store:
+                marks = {each: self.store[each].content for each in object_ids if each in self.store}
+            sizes = {each: files.size(each) if mark == KEPT else len(mark) for each, mark in marks.items()}
+            chosen = fitting_ids(sizes, room)
+            found = {each: files.read(each) if marks[each] == KEPT else marks[each] for each in chosen}
+            return {each: content for each, content in found.items() if content is not None}
+
+        def delete(self, object_id: str) -> None:
+            """Delete an object, and those below it that nobody else has."""
+            with self.lock_store:
+                entry = self.store.get(object_id)
+                if entry is not None and entry.ref_count == 0:
+                    files.remove_tree(object_id)
+                    super().delete(object_id)
+                    files.remove(object_id)
+
+        def clear(self) -> None:
+            """Delete all."""
+            with self.lock_store:
+                super().clear()
+                files.sweep(set())
+
+    store = Keeping(verify=False)  # which is done here, before a content is a file
+    _restore(store, memory.preregister.__get__(store), files, large)
+    return store
+
+
+def _check_tree(tree: Any, entries: Mapping[str, Any]) -> None:
+    """ValueError where a tree is none that a database would take, or one too many."""
+    from flwr.supercore.inflatable.inflatable_object import is_valid_sha256_hash
+
+    children = dict[str, set[str]]()
+    for node in _nodes(tree):
+        below = {child.object_id for child in node.children}
+        known = entries[node.object_id].child_object_ids if node.object_id in entries else below
+        if children.setdefault(node.object_id, below) != below or set(known) != below:
+            raise ValueError(f"Object {node.object_id} was announced with other children.")
+        if not is_valid_sha256_hash(node.object_id):
+            raise ValueError(f"Invalid object ID format: {node.object_id}")
+    if len(entries) + len(children) > MOST_OBJECTS:
+        raise ValueError(f"More than {MOST_OBJECTS} objects are under way.")
+
+
+def _nodes(tree: Any) -> Iterator[Any]:
+    yield tree
+    for child in tree.children:
+        yield from _nodes(child)
+
+
+def _check_content(object_id: str, content: bytes) -> None:
+    """ValueError or Flower's own error where this is not that object."""
+    from flwr.supercore.inflatable.inflatable_object import get_object_id
+    from flwr.supercore.inflatable.inflatable_utils import validate_object_content
+
+    if get_object_id(content) != object_id:
+        raise ValueError(f"Object ID {object_id} does not match content hash")
+    validate_object_content(content=content)
+
+
+def _restore(store: Any, preregister: Any, files: MessageFiles, large: Path) -> None:
+    """Take in what a SuperLink before this one has left, and remove what belongs to no message."""
+    wanted = set[str]()
+    for name, run_id, tree in files.trees():
+        try:
+            _check_tree(tree, store.store)
+        except ValueError:  # not as this store writes them
+            continue
+        preregister(run_id, tree)
+        wanted.add(name)
+        for object_id in set(ids_of(tree)) - wanted:
+            wanted.add(object_id)
+            if files.is_whole(object_id):
+                content = KEPT
+            elif (large / object_id).exists():
+                content = FILED
+            else:
+                continue
+            store.store[object_id].content, store.store[object_id].is_available = content, True
+    files.sweep(wanted)
+
+
+def _take_over(database: Any, store: Any) -> None:
+    """Move what a version before this one has left in the database."""
+    from flwr.supercore.object_store import NoObjectInStoreError
+    from flwr.supercore.state.schema.objectstore_models import ObjectChild, RunObject, StoredObject
+    from flwr.supercore.utils import int64_to_uint64
+    from sqlalchemy import select
+
+    below = select(ObjectChild.child_id)
+    messages = select(RunObject.run_id, RunObject.object_id).where(RunObject.object_id.not_in(below))
+    with database.session() as session:
+        for run_id, object_id in session.execute(messages).all():
+            try:
+                tree = database.get_object_tree(object_id)
+                store.preregister(int64_to_uint64(run_id), tree)
+                for each in set(ids_of(tree)):
+                    content = session.scalar(select(StoredObject.content).where(StoredObject.object_id == each))
+                    if content:
+                        store.put(each, content)
+            except (NoObjectInStoreError, ValueError):  # not whole
+                continue
+    database.clear()
