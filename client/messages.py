@@ -41,6 +41,7 @@ from pfedgp_core.wire.names import (
     SPEC,
     SPLIT,
 )
+from pfedgp_core.wire.npy import array_fields, vector_of
 from pfedgp_core.wire.publication import OnboardReply, published_model
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 
@@ -172,10 +173,12 @@ def _vector(message: Message) -> np.ndarray | None:
     arrays = message.content.array_records.get(ARRAYS)
     if arrays is None:
         return unpack_vector(message.content.config_records[CONFIG])
-    vector = arrays[SHARED].numpy()
-    if not isinstance(vector, np.ndarray):  # numpy also reads archives
-        raise DataError("The server's request carries no vector: run the same pfedgp version on both sides.")
-    return vector
+    try:
+        return vector_of(arrays[SHARED])
+    except DataError as error:
+        raise DataError(
+            f"The server's request carries no vector ({error}): run the same pfedgp version on both sides."
+        ) from None
 
 
 def reply_to(
@@ -188,7 +191,7 @@ def reply_to(
     content = RecordDict({CONFIG: ConfigRecord(pack(*record.to_wire(), vector if small else None))})
     if vector is not None and not small:
         values = np.frombuffer(vector.data, np.uint8) if isinstance(vector, Encoded) else vector
-        content[ARRAYS] = ArrayRecord({SHARED: Array(values)})
+        content[ARRAYS] = ArrayRecord({SHARED: Array(**array_fields(values))})
     return Message(content, reply_to=message)
 
 

@@ -14,6 +14,7 @@ from flwr.serverapp import Grid, ServerApp
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, PFedGPError
+from pfedgp_core.freed_memory import keep_freed_memory
 from pfedgp_core.methods.make import find_method
 from pfedgp_core.wire.versions import software_versions
 from server.engine import DEPLOYMENT, Engine
@@ -37,6 +38,7 @@ app = ServerApp()
 @app.main()
 def main(grid: Grid, context: Context) -> None:
     """Serve a deployment."""
+    keep_freed_memory()  # each round takes and frees the same pieces of the model
     serve(grid, context, DEPLOYMENT)
 
 

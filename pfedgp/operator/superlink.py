@@ -28,6 +28,7 @@ from pfedgp.processes.signals import on_stop_signal
 from pfedgp_core.errors import ConfigError, RunFailedError
 from pfedgp_core.files.pem import plain_certificate, plain_copy, plain_key
 from pfedgp_core.files.private import as_private
+from pfedgp_core.freed_memory import large_pages
 from pfedgp_core.wire.carried import OBJECTS_FOLDER
 from pfedgp_core.wire.versions import software_versions
 
@@ -92,7 +93,8 @@ def run_superexec(state: ServerState, runtime: str, ca: Path, secret: Path) -> N
 
 
 def _environment(home: Path) -> dict[str, str]:
-    return flower_environment(home, FLWR_SUPEREXEC_TASK_POLL_INTERVAL="0.5", FLWR_LOG_LEVEL="WARNING")
+    own = {"FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.5", "FLWR_LOG_LEVEL": "WARNING"}
+    return flower_environment(home, **own, **large_pages(os.environ))
 
 
 def _supervise(server: Server, stopped: threading.Event, umask: int) -> None:

@@ -22,6 +22,7 @@ from pfedgp_core.wire.names import (
     STATUS,
     TRAIN,
 )
+from pfedgp_core.wire.npy import vector_of
 from pfedgp_core.wire.replies import RIDING, RIDING_ERROR
 
 __all__ = ["check_parts", "leaving_change", "vector_in"]
@@ -55,8 +56,8 @@ def vector_in(content: RecordDict) -> np.ndarray | None:
     arrays = content.array_records.get(ARRAYS)
     if arrays is None:
         return unpack_vector(content.config_records[CONFIG])
-    values = arrays[SHARED].numpy()
-    if not isinstance(values, np.ndarray) or values.dtype.kind not in "fu":
+    values = vector_of(arrays[SHARED])
+    if values.dtype.kind not in "fu":
         raise PolicyError("The message carries no vector.")
     return values
 

@@ -19,6 +19,7 @@ from pfedgp.site.flower_waits import Waits
 from pfedgp.site.patches import SITE_PATCHES, STOCK_REMEDY, patch_supernode
 from pfedgp.site.plan import APP, APP_ID, SitePlan
 from pfedgp_core.errors import ConfigError
+from pfedgp_core.freed_memory import keep_freed_memory
 from pfedgp_core.patch import refuse_lost
 
 __all__ = ["main"]
@@ -72,6 +73,7 @@ def _run(flags: list[str], events: Events, state: Path) -> int:
     from pfedgp.site.short_calls import ShortCalls
     from pfedgp.site.worker_process import WorkerProcess
 
+    keep_freed_memory(one_heap=True)  # a model comes and goes in the same pieces
     waits, calls = Waits(), ShortCalls()
     for lost in patch_supernode(waits, calls):
         events.report("problem", text=lost)

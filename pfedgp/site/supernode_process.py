@@ -14,6 +14,7 @@ from pfedgp.processes.child import signal_group
 from pfedgp.processes.flower import flower_environment
 from pfedgp.site.flower_log import plain
 from pfedgp.site.plan import SitePlan
+from pfedgp_core.freed_memory import large_pages
 
 if TYPE_CHECKING:
     import queue
@@ -50,7 +51,10 @@ class SuperNodeProcess:
                     *(plan.to_json(), str(theirs.fileno()), str(os.getpid())),
                 ],
                 env=flower_environment(
-                    Path(plan.state) / "flwr", FLWR_LOG_LEVEL="INFO", FLWR_SUPEREXEC_TASK_POLL_INTERVAL="0.1"
+                    Path(plan.state) / "flwr",
+                    FLWR_LOG_LEVEL="INFO",
+                    FLWR_SUPEREXEC_TASK_POLL_INTERVAL="0.1",
+                    **({} if plan.stock else large_pages(os.environ)),
                 ),
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,

@@ -74,6 +74,7 @@ def bits_of(vector: np.ndarray) -> memoryview:
 
 def same_bits(one: np.ndarray, other: np.ndarray) -> bool:
     """Whether two arrays [P] have the same bytes, so that NaN is like itself and -0 is not like 0."""
-    return one is other or np.array_equal(
-        np.ascontiguousarray(one).view(np.uint8), np.ascontiguousarray(other).view(np.uint8)
-    )
+    if one is other:
+        return True
+    words = np.dtype(np.uint32 if one.dtype == other.dtype == np.float32 else np.uint8)
+    return np.array_equal(np.ascontiguousarray(one).view(words), np.ascontiguousarray(other).view(words))

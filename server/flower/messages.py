@@ -30,6 +30,7 @@ from pfedgp_core.wire.names import (
     SPLIT,
     Fields,
 )
+from pfedgp_core.wire.npy import array_fields, vector_of
 from pfedgp_core.words import few
 from server.flower.deadline import objects_until
 
@@ -96,12 +97,12 @@ def request_config(
 
 def pack_vector(vector: np.ndarray) -> ArrayRecord:
     """Return the shared vector as the one array of an ArrayRecord."""
-    return ArrayRecord({SHARED: Array(vector)})
+    return ArrayRecord({SHARED: Array(**array_fields(vector))})
 
 
 def unpack_vector(arrays: ArrayRecord) -> np.ndarray:
-    """Return what ``pack_vector`` packed."""
-    return arrays[SHARED].numpy()
+    """Return what ``pack_vector`` packed, read-only."""
+    return vector_of(arrays[SHARED])
 
 
 class Packed:

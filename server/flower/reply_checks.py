@@ -17,6 +17,7 @@ from pfedgp_core.wire.encodings import decode_update
 from pfedgp_core.wire.hello import Hello
 from pfedgp_core.wire.layout import unpack, unpack_update, unpack_vector
 from pfedgp_core.wire.names import ARRAYS, CONFIG, OK, SHARED
+from pfedgp_core.wire.npy import vector_of
 from pfedgp_core.wire.publication import OnboardReply
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply, riding_evaluation
 
@@ -233,9 +234,6 @@ def _array(message: Message) -> np.ndarray:
     if arrays is None or set(arrays) != {SHARED}:
         raise DataError("missing the shared vector")
     try:
-        vector = arrays[SHARED].numpy()
-    except Exception as error:  # noqa: BLE001 - whatever bytes a client sends, they cost that client its place in this round only
-        raise DataError(f"the shared vector cannot be read ({type(error).__name__})") from None
-    if not isinstance(vector, np.ndarray):  # numpy also reads archives
-        raise DataError("the shared vector is no array")
-    return vector
+        return vector_of(arrays[SHARED])
+    except DataError as error:
+        raise DataError(f"the shared vector cannot be read ({error})") from None

@@ -139,4 +139,4 @@ def _ordered(content: bytes) -> bytes:
     }
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)
-    return len(text).to_bytes(8, "little") + text + content[end:]
+    return b"".join((len(text).to_bytes(8, "little"), text, memoryview(content)[end:]))

@@ -106,7 +106,7 @@ BAD = {
     "has shape": with_vector(np.zeros(SIZE - 1, np.float32)),
     "not float32": with_vector(np.zeros(SIZE, np.float64)),
     "cannot be read (ValueError)": garbage,
-    "the shared vector is no array": archive,
+    "the shared vector cannot be read (ValueError)": archive,
     "the shared vector cannot be read": text_for_vector,
     "malformed metrics": metrics_that_are_no_json,
     "an unknown part": unknown_part,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pfedgp_core.errors import ConfigError
+from pfedgp_core.freed_memory import keep_freed_memory
 from pfedgp_core.patch import lost_patches, refuse_lost
 
 __all__ = ["main"]
@@ -29,6 +30,7 @@ def main(arguments: Sequence[str]) -> None:
     from pfedgp.processes.short_ways import ShortWays
     from pfedgp.processes.whole_bodies import SuperLinkBodies
 
+    keep_freed_memory(one_heap=True)  # a model under way comes and goes in the same pieces
     patches = (FleetGuard(int(arguments[0])), Redelivery(), KeptReplies())
     try:
         refuse_lost(patches)
