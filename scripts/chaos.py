@@ -2,12 +2,14 @@
 
     python scripts/chaos.py                      thirty kills, of a seed that is printed
     python scripts/chaos.py --kills 3 --seed 7   the same victims and pauses once more
+    python scripts/chaos.py --method fedavg      runs of one method alone
 
 Server and sites run on this machine with TLS and registered keys. SIGKILL ends the server app, a worker, a whole site,
 the SuperLink or ``pfedgp server`` at a random moment of a run; the first five kills have each once. The remedies are
 those of docs/deploy.md: a server or a site that is gone is started again, and a run that has ended is resumed. Runs
-follow each other until there were enough kills. Each ends with the models, the personal layers and the accuracy of a
-run that nothing happened to, to the bit.
+follow each other until there were enough kills: of FedPer, whose clients keep layers and whose checkpoint is written
+before the next round, and of FedAvg, whose checkpoint is written while the clients work on it. Each ends with the
+models, the personal layers and the accuracy of a run that nothing happened to, to the bit.
 """
 
 import argparse
@@ -34,8 +36,9 @@ from tests.waiting import wait_for
 __all__ = ["VICTIMS", "chaos", "drawn", "main"]
 
 ROUNDS = 12
+METHODS = {"fedper": True, "fedavg": False}  # whether clients keep a state of their own
 OPTIONS = (
-    *("--method", "fedper", "--rounds", str(ROUNDS), "--clients-per-round", "3", "--seed", "8"),
+    *("--rounds", str(ROUNDS), "--clients-per-round", "3", "--seed", "8"),
     *("--set", "min-clients=3", "--set", "evaluate-every=2", "--set", "local-steps=2"),
     *("--set", "on-failure=stop", "--set", "round-timeout=60"),
 )
@@ -54,12 +57,14 @@ def main(arguments: Sequence[str] = sys.argv[1:]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--kills", type=int, default=30, help="how many (default: 30)")
     parser.add_argument("--seed", type=int, help="of victims and pauses (default: another each time)")
+    parser.add_argument("--method", choices=METHODS, action="append", help="of the runs, in turn (default: each)")
     parser.add_argument("--minutes", type=float, default=120.0, help="after which no more kills follow (default: 120)")
     given = parser.parse_args(arguments)
     seed = given.seed if given.seed is not None else random.SystemRandom().randrange(2**32)
     print(f"seed {seed}, {given.kills} kills", flush=True)
     with tempfile.TemporaryDirectory(prefix="chaos-") as folder, deployed(Path(folder), WARDS) as deployment:
-        done = chaos(deployment, given.kills, seed, until=time.monotonic() + 60 * given.minutes)
+        until = time.monotonic() + 60 * given.minutes
+        done = chaos(deployment, given.kills, seed, given.method or list(METHODS), until)
     told = ", ".join(f"{count} of the {victim}" for victim, count in sorted(done.kills.items()))
     print(f"{done.kills.total()} kills ({told}) in {done.runs} runs, {done.resumed} times resumed: no bit differs")
     return 0
@@ -74,8 +79,16 @@ class Chaos:
     resumed: int = 0
 
 
-def chaos(deployment: Deployment, kills: int, seed: int, until: float = float("inf")) -> Chaos:
+def chaos(
+    deployment: Deployment,
+    kills: int,
+    seed: int,
+    methods: Sequence[str] = tuple(METHODS),
+    until: float = float("inf"),
+) -> Chaos:
     """Kill at random until there were `kills` or the time is over, and compare each run with one without kills.
+
+    The methods take turns, a run each.
 
     Raises
     ------
@@ -85,12 +98,14 @@ def chaos(deployment: Deployment, kills: int, seed: int, until: float = float("i
     draw, done, began = random.Random(seed), Chaos(), time.monotonic()  # noqa: S311 (no secret)
     victims = drawn(draw)
     victim = next(victims)
-    plain = deployment.start_run("plain", *OPTIONS)
-    assert plain.ends(600.0) == 0, plain.text
-    seconds = (time.monotonic() - began) / ROUNDS
+    for method in methods:
+        plain = deployment.start_run(f"plain-{method}", *OPTIONS, "--method", method)
+        assert plain.ends(600.0) == 0, plain.text
+    seconds = (time.monotonic() - began) / ROUNDS / len(methods)
     while done.kills.total() < kills and time.monotonic() < until:
-        name = f"killed-{done.runs}"
-        run = _Run(deployment, name, done)
+        method = methods[done.runs % len(methods)]
+        name = f"{method}-{done.runs}"
+        run = _Run(deployment, name, method, done)
         while not run.over():
             more = done.kills.total() < kills and time.monotonic() < until
             # By rounds first, or on a slow machine all kills would come before round 1.
@@ -105,7 +120,7 @@ def chaos(deployment: Deployment, kills: int, seed: int, until: float = float("i
             print(f"{done.kills.total():3} {victim} killed after round {len(deployment.rounds(name))}", flush=True)
             run.mend(victim)
             victim = next(victims)
-        _same(deployment, name)
+        _same(deployment, name, method)
         done.runs += 1
     return done
 
@@ -125,12 +140,14 @@ class _Run:
     deployment : Deployment
     name : str
         Of its folder.
+    method : str
     done : Chaos
     """
 
-    def __init__(self, deployment: Deployment, name: str, done: Chaos) -> None:
+    def __init__(self, deployment: Deployment, name: str, method: str, done: Chaos) -> None:
         self._deployment, self._name, self._done = deployment, name, done
-        self._program = deployment.start_run(name, *OPTIONS)
+        self._options = (*OPTIONS, "--method", method)
+        self._program = deployment.start_run(name, *self._options)
         self._tries = 0
 
     def over(self) -> bool:
@@ -174,7 +191,7 @@ class _Run:
             self._program = self._deployment.start_run(self._name, verb="resume")
             self._done.resumed += 1
         else:  # it was killed before it had a folder to go on from
-            self._program = self._deployment.start_run(self._name, *OPTIONS)
+            self._program = self._deployment.start_run(self._name, *self._options)
         with suppress(AssertionError):
             wait_for(self._ended_or_works, STARTS, "the run goes on")
         assert "Traceback" not in self._program.text, self._program.text
@@ -240,16 +257,19 @@ def _kept(deployment: Deployment, site: str) -> list[bytes]:
     return [file.read_bytes()[SEAL:] for file in deployment.site_state(site).glob(f"kept/*/*/{ROUNDS}.state")]
 
 
-def _same(deployment: Deployment, name: str) -> None:
+def _same(deployment: Deployment, name: str, method: str) -> None:
     """Assert that a run has left the bits of the one that nothing happened to."""
+    plain = f"plain-{method}"
     for which in ("best", "final"):
         vector, meta = load_model(deployment.runs / name / which)
-        expected, expected_meta = load_model(deployment.runs / "plain" / which)
+        expected, expected_meta = load_model(deployment.runs / plain / which)
         assert vector.tobytes() == expected.tobytes(), f"{which} of {name} differs"
         assert meta["round"] == expected_meta["round"], f"{which} of {name} is of another round"
     for site in deployment.names:
-        assert len(set(_kept(deployment, site))) == 1, f"the personal layers of {site} differ"
-    accuracy = [deployment.summary(run)["accuracy"] for run in (name, "plain")]
+        kept = _kept(deployment, site)
+        assert len(set(kept)) == bool(kept), f"the personal layers of {site} differ"
+        assert kept or not METHODS[method], f"there are no personal layers of {site}"
+    accuracy = [deployment.summary(run)["accuracy"] for run in (name, plain)]
     assert accuracy[0] == accuracy[1], f"the accuracy of {name} differs"
 
 
