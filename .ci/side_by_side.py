@@ -40,8 +40,15 @@ class Lane:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        self._shown = threading.Thread(target=self._show, args=[self.process.stdout], daemon=True)
-        self._shown.start()
+        self._watched = threading.Thread(target=self._watch, args=[self.process], daemon=True)
+        self._watched.start()
+
+    def _watch(self, process: "subprocess.Popen[bytes]") -> None:
+        shown = threading.Thread(target=self._show, args=[process.stdout], daemon=True)
+        shown.start()
+        code = process.wait()
+        shown.join(5.0)  # a process that it has left behind may hold its output open
+        say(f"{self.mark}ended with {code} after {time.monotonic() - self.began:.0f} s")
 
     def _show(self, lines: Iterable[bytes]) -> None:
         for line in lines:
@@ -50,10 +57,8 @@ class Lane:
     def end(self) -> int:
         """Wait for its end; the exit code."""
         assert self.process is not None
-        code = self.process.wait()
-        self._shown.join(5.0)  # a process that it has left behind may hold its output open
-        say(f"{self.mark}ended with {code} after {time.monotonic() - self.began:.0f} s")
-        return code
+        self._watched.join()
+        return self.process.returncode
 
     def interrupt(self) -> None:
         """Ask all of its processes to end."""

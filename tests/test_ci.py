@@ -56,10 +56,19 @@ def test_lines_are_marked_and_all_parts_run() -> None:
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     assert {"one   | first", "one   | second", "three | third"} < set(lines)
-    assert [line.split(" after ")[0] for line in lines if " ended " in line] == [
+    assert {line.split(" after ")[0] for line in lines if " ended " in line} == {
         "one   | ended with 0",
         "three | ended with 0",
-    ]
+    }
+
+
+def test_a_part_says_that_it_has_ended_while_another_runs(tmp_path: Path) -> None:
+    waits = f"one=until [ -e {tmp_path}/go ]; do sleep 0.1; done"
+    with subprocess.Popen([sys.executable, SIDE_BY_SIDE, waits, "two=true"], stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline().startswith("two | ended with 0")
+        (tmp_path / "go").touch()
+        assert run.wait(60) == 0
 
 
 @pytest.mark.parametrize("failing", ["one", "two"])
