@@ -24,7 +24,7 @@ import torch
 from scipy.special import rel_entr
 from torch import Tensor
 
-from experiments.hard_populations import HEADS, head_logits
+from experiments.hard_populations import HEADS, head_logits, output_scale
 from pfedgp_core.certificate.risk import class_probabilities
 from pfedgp_core.certificate.theorem import TreeCertificate, TreePosterior, bound_tree, tree_posterior
 from pfedgp_core.config import GPSettings, Settings
@@ -117,7 +117,7 @@ class Outcome:
 def simulate(task: Task, n: int, draws: int, chains: int, test_points: int, seed: int, head: str = "none") -> Outcome:
     """Fit and certify `draws` independent samples of n points."""
     logits_of = task.head(head)
-    settings = Settings(gp=GPSettings(predict_chains=chains, sweeps=3))
+    settings = Settings(gp=GPSettings(predict_chains=chains, sweeps=3, output_scale=output_scale(head)))
     outcome = Outcome()
     for draw in range(draws):
         rng = np.random.default_rng([seed, n, draw])

@@ -15,7 +15,7 @@ It ends with 1 where violations exceed delta by more than chance explains, and w
 """
 
 import argparse
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from scipy.special import rel_entr
 
 from experiments.certificate_violations import DELTAS, UNLABELLED
 from experiments.data_prior_draws import certify_block
-from experiments.hard_populations import HEADS, POPULATIONS, Population, head_logits
+from experiments.hard_populations import HEADS, POPULATIONS, Population, head_logits, output_scale
 from experiments.too_often import ended, too_often
 from pfedgp_core.certificate.data_prior import (
     PRIOR_SHARE,
@@ -90,6 +90,7 @@ class Outcome:
 def simulate(population: Population, n: int, draws: int, seed: int, chains: int = 8, head: str = "none") -> Outcome:
     """Fit and compare `draws` samples of n points; those of one class, which the product refuses, are left out."""
     outcome, logits = Outcome(), head_logits(population.law, head)
+    settings = replace(SETTINGS, gp=replace(SETTINGS.gp, output_scale=output_scale(head)))
     part = np.arange(n) < round(PRIOR_SHARE * n)  # the samples have no order, so the first are as good as any
     for block, first in enumerate(range(0, draws, BLOCK)):
         stream = Stream(seed, population.name, head, n, block)
@@ -98,7 +99,7 @@ def simulate(population: Population, n: int, draws: int, seed: int, chains: int 
         if not several.any():
             continue
         found = certify_block(
-            population, points[several], labels[several], part, SETTINGS, stream.child("fit"), chains, logits
+            population, points[several], labels[several], part, settings, stream.child("fit"), chains, logits
         )
         seen = stream.numpy.multinomial(UNLABELLED, population.weights, len(found.made)) / UNLABELLED
         outcome.made += found.made

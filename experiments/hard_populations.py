@@ -4,7 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["HEADS", "POPULATIONS", "Population", "head_logits"]
+from pfedgp_core.config import Settings
+from pfedgp_core.presets import PRESETS
+
+__all__ = ["HEADS", "POPULATIONS", "Population", "head_logits", "output_scale"]
 
 HEADS = ("none", "right", "wrong", "random")  # what the prior means of a tree come from
 
@@ -87,6 +90,11 @@ POPULATIONS = (
     _exclusive_or(),
     _rare_inputs(),
 )
+
+
+def output_scale(head: str) -> float:
+    """The prior variance of the residual: the default's with zero means, and that of the preset of a shared head."""
+    return Settings().gp.output_scale if head == "none" else float(PRESETS["shared-head"]({})["gp.output-scale"])
 
 
 def head_logits(law: np.ndarray, kind: str) -> np.ndarray | None:
