@@ -2,20 +2,25 @@
 
 A reply is announced, then its objects are sent one by one. A SuperLink that is killed between taking an object and
 saying so, or that has given up waiting for the rest, refuses the next try, and the SuperNode deletes the reply. But the
-SuperLink knows a reply by its id: announced again, it says which objects it still lacks.
+SuperLink knows a reply by its id: announced again, it says which objects it still lacks. One that fails within, as
+where its disk is full, is tried for a minute.
 """
 
 import functools
 import importlib
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, ClassVar
+
+import grpc
 
 from pfedgp_core.patch import Patch, lacks
 
 __all__ = ["TIMES", "WholeReplies"]
 
-TIMES = 5  # how often an object is refused before its reply is given up
+PAUSES = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # seconds, after each refusal of an announcement or of an object
+TIMES = len(PAUSES) + 1  # how often one is refused before the reply is given up
 _LOOP = "flwr.supernode.start_client_internal"
 _PUSH = "_push_messages"
 
@@ -68,7 +73,14 @@ class _Reply:
 
     def announce(self, *reply: Any) -> tuple[set[str], str]:
         """Announce a reply: the ids of the objects that the SuperLink lacks, and the id of this try."""
-        lacking, session = self._send(*reply)
+        for pause in (*PAUSES, None):
+            try:
+                lacking, session = self._send(*reply)
+                break
+            except grpc.RpcError as error:
+                if pause is None or not _is_failure(error):
+                    raise
+                time.sleep(pause)
         self._announced, self._lacking, self._session = reply, frozenset(lacking), session
         return set(lacking), session
 
@@ -83,12 +95,13 @@ class _Reply:
         from flwr.supercore.inflatable.inflatable_utils import ObjectPushError
 
         session = self._session
-        for refused in range(1, TIMES + 1):
+        for pause in (*PAUSES, None):
             try:
                 return self._push(run, session, object_id, content)
-            except ObjectPushError:
-                if refused == TIMES:
+            except (ObjectPushError, grpc.RpcError) as error:
+                if pause is None or not (isinstance(error, ObjectPushError) or _is_failure(error)):
                     raise
+                time.sleep(pause)
                 with self._lock:
                     if session == self._session:
                         self.announce(*self._announced)
@@ -96,3 +109,8 @@ class _Reply:
                         return None
                     session = self._session
         return None
+
+
+def _is_failure(error: Any) -> bool:
+    """Whether the SuperLink says that something has failed within it; its connection is tried again by Flower."""
+    return getattr(error, "code", lambda: None)() is grpc.StatusCode.INTERNAL

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 import flwr.supernode.start_client_internal as supernode_loop
+import grpc
 import pytest
 from flwr.app import ArrayRecord, Message, RecordDict
 from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, get_object_tree
@@ -13,7 +14,9 @@ from flwr.supercore.object_store import ObjectStoreFactory
 from flwr.supercore.run import Run
 from flwr.supernode.nodestate import NodeStateFactory
 
-from pfedgp.site.whole_replies import TIMES, WholeReplies
+from pfedgp.site import whole_replies
+from pfedgp.site.whole_replies import PAUSES, TIMES, WholeReplies
+from tests.waiting import FakeTime
 
 RUN = 7
 
@@ -67,6 +70,14 @@ class SuperNode:
 
 
 @pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
+    """The clock of the pauses."""
+    fake = FakeTime()
+    monkeypatch.setattr(whole_replies, "time", fake)
+    return fake
+
+
+@pytest.fixture(autouse=True)
 def _times_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reply without a task has no duration."""
     state = type(NodeStateFactory(ObjectStoreFactory()).state())
@@ -107,6 +118,44 @@ def test_a_reply_that_is_refused_for_ever_is_given_up() -> None:
     node.push(link)
     assert not link.taken
     assert 1 < link.tries <= TIMES * len(link.objects)
+
+
+class Failed(grpc.RpcError):  # type: ignore[misc]
+    """What a SuperLink answers when a handler of it has failed, or something else."""
+
+    def __init__(self, code: grpc.StatusCode = grpc.StatusCode.INTERNAL) -> None:
+        self.code = lambda: code
+
+
+@pytest.mark.parametrize("part", ["send", "push"])
+def test_a_superlink_that_fails_for_half_a_minute_gets_the_reply(
+    part: str, clock: FakeTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = SuperNode(mended=True)
+    link = SuperLink(node.objects)
+    answer = getattr(link, part)
+
+    def full(*asked: Any) -> Any:
+        if clock.now < 1030.0:
+            raise Failed
+        return answer(*asked)
+
+    monkeypatch.setattr(link, part, full)
+    node.push(link)
+    assert link.taken == link.objects
+
+
+def test_one_that_fails_for_ever_or_ends_the_run_is_given_up(clock: FakeTime) -> None:
+    for code, seconds in ((grpc.StatusCode.INTERNAL, sum(PAUSES)), (grpc.StatusCode.PERMISSION_DENIED, 0.0)):
+        node, began = SuperNode(mended=True), clock.now
+        link = SuperLink(node.objects)
+
+        def failing(*_: Any, code: grpc.StatusCode = code) -> Any:
+            raise Failed(code)
+
+        link.send = failing  # type: ignore[method-assign]
+        node.push(link)
+        assert clock.now - began == seconds
 
 
 def test_a_reply_that_nothing_happens_to_is_announced_once() -> None:
