@@ -21,6 +21,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 __all__ = ["Case", "Trial", "case", "declared", "main", "tried"]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -174,5 +176,13 @@ def _outcome(
 
 
 def _end(process: "subprocess.Popen[str]") -> None:
+    """End a case's process group and, where it has not ended by itself, what it started in groups of their own."""
+    below = []
+    if process.poll() is None:
+        with suppress(psutil.NoSuchProcess):
+            below = psutil.Process(process.pid).children(recursive=True)
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+    for each in below:
+        with suppress(psutil.NoSuchProcess):
+            each.kill()

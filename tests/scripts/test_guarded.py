@@ -26,7 +26,8 @@ def wrong(folder):
 
 @case("it ends in time", seconds=1.0)
 def late(folder):
-    print(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]).pid, flush=True)
+    sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
+    print(subprocess.Popen(sleep).pid, subprocess.Popen(sleep, start_new_session=True).pid, flush=True)
     time.sleep(600)
 
 if __name__ == "__main__":
@@ -65,8 +66,9 @@ def test_a_case_that_is_late_is_ended_with_all_that_it_started(script: Path) -> 
     ended = run(script, "in time")
     assert ended.returncode == 1
     assert "not within 1 s" in ended.stdout
-    child = next(int(line) for line in ended.stdout.split() if line.isdigit() and int(line) > 1)
-    wait_for(lambda: not is_alive(child), 5.0, "the end of the case's child")
+    pids = [int(word) for word in ended.stdout.splitlines()[2].split()]
+    assert len(pids) == 2
+    wait_for(lambda: not any(map(is_alive, pids)), 5.0, "the end of the case's children")
 
 
 def test_cases_side_by_side_are_as_many_and_told_one_by_one(script: Path) -> None:
