@@ -67,23 +67,26 @@ def prior_choice(chosen: Mapping[str, Any], deployed: bool = False) -> PriorChoi
         "dp-noise": given["dp-noise"] != 0,
         f"class-weights = {given['class-weights']!r}": given["class-weights"] != "none",
     }
+    advice = _GUARDED if deployed else _WITH
     if reasons := [reason for reason, holds in against.items() if holds]:
         return PriorChoice(False, f"Prior mean: zero, as a shared head does not go with {reasons[0]}.")
     if keys := [key for key in chosen if _of_gaussian_training(key, given)]:
-        return PriorChoice(False, f"Prior mean: zero, as {keys[0]} = {chosen[keys[0]]} is given; {_WITH}.")
+        return PriorChoice(False, f"Prior mean: zero, as {keys[0]} = {chosen[keys[0]]} is given; {advice}.")
     if str(given["network"]).startswith(PREFIX):
-        return PriorChoice(False, f"Prior mean: zero, as no shared head was tried on frozen networks; {_WITH}.")
+        return PriorChoice(False, f"Prior mean: zero, as no shared head was tried on frozen networks; {advice}.")
     rounds, drawn, *others = (
         given[key] for key in ("rounds", "clients-per-round", "clients", "unseen-clients", "novel-clients")
     )
     if not all(type(count) is int for count in (rounds, drawn, *others)):
         return PriorChoice(False)
+    if deployed:
+        return PriorChoice(False, f"Prior mean: zero, as one site could spoil a shared head for all; {advice}.")
     training = min(drawn, others[0] - sum(others[1:]))
     visits = f"{rounds * training} visits of clients ({rounds} rounds x {training})"
     if rounds * training < VISITS_OF_A_HEAD:
-        return PriorChoice(False, f"Prior mean: zero, as the run has {visits}, fewer than {VISITS_OF_A_HEAD}; {_WITH}.")
-    if deployed and given["aggregation"] != "nearest":
-        return PriorChoice(False, f"Prior mean: zero, as one site could spoil a shared head for all; {_GUARDED}.")
+        return PriorChoice(
+            False, f"Prior mean: zero, as the run has {visits}, fewer than {VISITS_OF_A_HEAD}; {advice}."
+        )
     note = f"Prior mean: a softmax head that the clients share, as the run has {visits}; {_WITHOUT}."
     return PriorChoice(True, note)
 

@@ -3,6 +3,7 @@
 import logging
 
 from pfedgp_core.config import Settings
+from pfedgp_core.learning.robust import trim_count
 from pfedgp_core.methods.base import Method
 from server.clients.roster import Roster
 from server.unused_settings import unused_settings
@@ -27,11 +28,15 @@ def say_first(settings: Settings, roster: Roster, method: Method) -> None:
     for sentence in unused_settings(settings, method):
         logger.warning("%s", sentence)
     head = not method.exposed and settings.gp.prior_mean == "head"
-    if roster.own_data and (method.exposed or head) and settings.aggregation != "nearest":
+    # With fewer in a round than one that `nearest` leaves out, it is the mean of all.
+    left_out = trim_count(settings.trim_share, min(settings.clients_per_round, len(clients)))
+    held = settings.aggregation == "nearest" and left_out > 0
+    if roster.own_data and (method.exposed or head) and not held:
         logger.warning(
             "%s: one of five sites that attacks in every round can cost much accuracy under aggregation = "
-            "%s; 'nearest' with trim-share = 0.2 keeps more, at a price where nobody attacks%s: see docs/attacks.md",
+            "%s%s; 'nearest' with trim-share = 0.2 keeps more, at a price where nobody attacks%s: see docs/attacks.md",
             "a shared head (gp.prior-mean)" if head else f"method = {settings.method}",
             settings.aggregation,
+            f" with trim-share = {settings.trim_share:g}" if settings.aggregation == "nearest" else "",
             ", and so does --preset zero-mean" if head else "",
         )

@@ -122,11 +122,17 @@ def grid(over: Sequence[Listed]) -> list[Candidate]:
 
 
 def extremes(over: Sequence[Listed], ranges: Sequence[Range]) -> list[Candidate]:
-    """The candidate of all smallest values, and those that differ from it in one: what a choice for all looks at."""
+    """What a choice for all candidates looks at: the one of all smallest values, and those that differ from it in one.
+
+    Last, where they are tried, the one that keeps most clients out of the training with all else at its smallest, and
+    so has the fewest visits of clients.
+    """
     values: dict[str, Sequence[str]] = {each.key: sorted(each.values, key=_size) for each in over}
     values |= {each.key: [_written(end, each.whole) for end in (each.low, each.high)] for each in ranges}
     least = {key: ends[0] for key, ends in values.items()}
-    return [least, *(least | {key: end} for key, ends in values.items() for end in ends[1:])]
+    kept_out = {key: values[key][-1] for key in ("unseen-clients", "novel-clients") if key in values}
+    singles = (least | {key: end} for key, ends in values.items() for end in ends[1:])
+    return [least, *singles, *([least | kept_out] if kept_out else [])]
 
 
 def as_assignments(candidate: Candidate) -> list[str]:

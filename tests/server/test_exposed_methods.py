@@ -24,7 +24,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> 
 @pytest.fixture
 def sites(tmp_path: Path) -> OwnGrid:
     grid = OwnGrid({})
-    for i in range(2):
+    for i in range(3):
         grid.add_site(f"ward-{i}", archive(tmp_path / f"{i}.npz", rows_of(0, 1, of=6)), site=str(tmp_path / f"s{i}"))
     return grid
 
@@ -34,14 +34,18 @@ def test_a_shared_head_is_warned_of(sites: OwnGrid, tmp_path: Path, caplog: pyte
     assert f"method = fedavg: {WORDS}" in caplog.text
 
 
-@pytest.mark.parametrize("aggregation", ["uniform", "nearest"])
+@pytest.mark.parametrize(
+    ("aggregation", "share", "warned"), [("uniform", 0.4, True), ("nearest", 0.0, True), ("nearest", 0.4, False)]
+)
 def test_so_is_one_that_is_the_prior_mean_unless_the_average_holds(
-    sites: OwnGrid, tmp_path: Path, caplog: pytest.LogCaptureFixture, aggregation: str
+    sites: OwnGrid, tmp_path: Path, caplog: pytest.LogCaptureFixture, aggregation: str, share: float, warned: bool
 ) -> None:
     gp = replace(SETTINGS.gp, prior_mean="head")
-    settings = SETTINGS.replace(objective="softmax", gp=gp, aggregation=aggregation, trim_share=0.0)
+    settings = SETTINGS.replace(
+        objective="softmax", gp=gp, aggregation=aggregation, trim_share=share, clients_per_round=3
+    )
     start(sites, settings, tmp_path / "run")
-    assert (f"a shared head (gp.prior-mean): {WORDS}" in caplog.text) is (aggregation == "uniform")
+    assert (f"a shared head (gp.prior-mean): {WORDS}" in caplog.text) is warned
 
 
 def test_pfedgp_is_not(sites: OwnGrid, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -53,6 +53,11 @@ def test_a_choice_for_all_looks_at_the_smallest_values_and_each_other_one() -> N
     assert extremes(over, ranges) == [least, *(least | other for other in others)]
 
 
+def test_it_looks_at_the_one_that_keeps_most_clients_out_of_the_training() -> None:
+    over = [listed("unseen-clients=0,8"), listed("rounds=90,60"), listed("novel-clients=8,0")]
+    assert extremes(over, [])[-1] == {"rounds": "60", "unseen-clients": "8", "novel-clients": "8"}
+
+
 def test_the_best_is_chosen_on_validation_data_and_not_on_test_data() -> None:
     runs = [tried("0.1", 0.6), tried("0.2", 0.9), tried("0.3", 0.7)]
     assert best_of(runs, "validation_accuracy", larger=True) is runs[1]
