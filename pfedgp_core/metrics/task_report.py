@@ -117,7 +117,10 @@ def _keys(metrics: tuple[Metric, ...]) -> tuple[str, ...]:
 
 def _sampler(settings: Settings) -> tuple[str, str]:
     gp = settings.gp
-    return "sampler", f"{gp.sweeps} sweeps, {gp.train_chains} chains in training, {gp.predict_chains} in prediction"
+    prediction = f"{gp.predict_sweeps or gp.sweeps} sweeps of {gp.predict_chains} chains in prediction"
+    if settings.objective == "softmax":  # whose training samples nothing
+        return "sampler", prediction
+    return "sampler", f"{gp.sweeps} sweeps of {gp.train_chains} chains in training, {prediction}"
 
 
 def _partitioned(settings: Settings) -> str:

@@ -10,7 +10,7 @@ from tests.federation_run import SMALL, federate, start
 from tests.own_sites import OwnGrid, archive, rows_of
 from tests.uninterrupted import without_pictures
 
-WORDS = "one of five sites that attacks in every round can cost much accuracy under aggregation = uniform"
+WORDS = "one of five sites that attacks in every round can cost much accuracy under aggregation = "
 SETTINGS = SMALL.replace(clients_per_round=2, rounds=1, round_timeout=60.0, personalise=False, local_steps=2)
 
 
