@@ -78,8 +78,8 @@ def _pac_bayes(result: dict[str, Any], target: float) -> str:
     return (
         f"At the error rate of these samples, about {counted(needed, f'labelled {_draw(result)}')} that were kept out "
         f"of everything (--method held-out) would bring a bound below chance ({target:.0%}); without further labels, "
-        "--method progressive with --unlabelled is smaller nearly always (a second certificate on the same samples takes "
-        "a share of --delta of its own)."
+        "--method progressive with --unlabelled is smaller nearly always (a second certificate on the same samples "
+        "takes a share of --delta of its own)."
     )
 
 

@@ -239,8 +239,8 @@ def unlabelled_condition(grouped: bool) -> str:
     """What must hold of the unlabelled inputs, or of their groups."""
     who = "The groups of the unlabelled inputs are none of the site's, but" if grouped else "The unlabelled inputs are"
     return (
-        f"{who} independent draws from the same population, and were used for nothing else; any number of them will do, "
-        "but nobody chose them by what the classifier answers."
+        f"{who} independent draws from the same population, and were used for nothing else; any number of them will "
+        "do, but nobody chose them by what the classifier answers."
     )
 
 

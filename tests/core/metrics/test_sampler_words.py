@@ -2,6 +2,7 @@
 
 from pfedgp_core.config import Settings
 from pfedgp_core.metrics.task_report import CLASSIFICATION
+from pfedgp_core.presets import preset_settings
 
 
 def _said(settings: Settings) -> str:
@@ -13,4 +14,4 @@ def test_training_and_prediction_are_told_apart() -> None:
 
 
 def test_nothing_is_sampled_in_the_training_of_a_head() -> None:
-    assert _said(Settings().replace(objective="softmax")) == "20 sweeps of 30 chains in prediction"
+    assert _said(Settings.from_run_config(preset_settings("shared-head", {}))) == "20 sweeps of 30 chains in prediction"
