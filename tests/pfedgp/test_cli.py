@@ -105,27 +105,27 @@ def test_exit_codes_of_a_run(
     outcome: BaseException, code: int, expected: str, runs: Runs, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs.outcome = outcome
-    assert main(["simulate"]) == code
+    assert main(["simulate", "--preset", "zero-mean"]) == code
     assert expected in complaint(capsys)
 
 
 def test_a_run_that_did_not_complete_is_no_success(runs: Runs) -> None:
     runs.outcome = {"status": "failed"}
-    assert main(["simulate"]) == 1
+    assert main(["simulate", "--preset", "zero-mean"]) == 1
 
 
 def test_unexpected_errors_keep_their_traceback_in_a_file(
     runs: Runs, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tracebacks: Path
 ) -> None:
     runs.outcome = ZeroDivisionError("first\nsecond")
-    assert main(["simulate"]) == 1
+    assert main(["simulate", "--preset", "zero-mean"]) == 1
     found = re.search(r"Unexpected ZeroDivisionError: first second \(details in (.*)\)\.", complaint(capsys))
     assert found
     assert Path(found[1]).parent == tracebacks
     assert "ZeroDivisionError: first\nsecond" in Path(found[1]).read_text()
     monkeypatch.setenv("PFEDGP_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
-        main(["simulate"])
+        main(["simulate", "--preset", "zero-mean"])
 
 
 def test_a_closed_pipe_is_silent() -> None:

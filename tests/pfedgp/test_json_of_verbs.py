@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import shutil
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -25,7 +26,7 @@ KEY = run_hash(Settings())
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site with a classifier, new samples, and a state folder with a policy, a run that asks and a log."""
     folder = tmp_path_factory.mktemp("verbs")
     named_site(range(60)).save(folder / "ward")
@@ -39,8 +40,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture
+def place(untouched: Path, tmp_path: Path) -> Path:
+    """A copy of it, which the verbs may change."""
+    return Path(shutil.copytree(untouched, tmp_path / "verbs"))
+
+
 def calls() -> Iterator[tuple[str, str]]:
-    """A verb and its call, in an order in which each finds what it needs."""
+    """A verb and its call; those of `BEFORE` need another one before them."""
     site, alone, state, new = "--site {0}/ward", "--site {0}/alone", "--state {0}/state", "{0}/new.npz"
     yield "key", "key --name ward-9 --out {0}"
     yield "policy", f"policy {state}"
@@ -65,6 +72,13 @@ def calls() -> Iterator[tuple[str, str]]:
     yield "export", f"export {alone} --onnx {{0}}/w.onnx"
 
 
+_APPROVE, _LEARN = f"approve {KEY[:16]} --state {{0}}/state", "learn --site {0}/ward"
+BEFORE = {
+    f"{_APPROVE} --revoke": [f"{_APPROVE} --yes"],
+    f"{_LEARN} --undo": [f"{_LEARN} --data {{0}}/new.npz"],
+}
+
+
 def answer(words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
     capsys.readouterr()
     code, out = main([*words, "--json"]), capsys.readouterr()
@@ -76,6 +90,8 @@ def answer(words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> dict[str
 def test_all_fields_are_documented(verb: str, call: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if verb == "export":
         pytest.importorskip("onnxruntime")
+    for needed in BEFORE.get(call, ()):
+        answer(needed.format(place).split(), capsys)
     found = set(answer(call.format(place).split(), capsys))
     assert found
     assert found - fields(verb) == set()

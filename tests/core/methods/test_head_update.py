@@ -4,16 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from pfedgp_core.certificate.classifier import NoCertificateError, certify_classifier
 from pfedgp_core.config import Settings
 from pfedgp_core.data.samples import TensorSplit
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.methods.base import Upload
-from pfedgp_core.methods.make import make_method
 from pfedgp_core.model.features import compute_features
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.tree.classifier import PersonalClassifier
-from tests.core.methods.small_federation import CLASSES, SHAPE, data, method_of, rounds, settings_of
+from tests.core.methods.small_federation import CLASSES, SHAPE, data, method_of, rounds
 
 HEAD = {"gp.prior-mean": "head", "objective": "softmax", "gp.output-scale": 4.0}
 
@@ -64,14 +62,6 @@ def test_a_client_of_one_class_helps_to_train_the_head_and_one_without_samples_d
 def test_what_does_not_go_together_is_refused_with_a_remedy(changes: dict[str, str], remedy: str) -> None:
     with pytest.raises(ConfigError, match=remedy):
         Settings.from_run_config(HEAD | changes)
-
-
-def test_a_pac_bayes_certificate_is_refused_and_another_named() -> None:
-    settings = settings_of("pfedgp", **HEAD)
-    method = make_method(settings, SHAPE, CLASSES)
-    predictor = method.personal(method.initial(), None, data(0), Stream(0))
-    with pytest.raises(NoCertificateError, match="progressive"):
-        certify_classifier(predictor.classifier, data(0).labels, CLASSES, 0.05)  # type: ignore[attr-defined]
 
 
 def test_few_samples_gain_by_what_the_federation_knows() -> None:
