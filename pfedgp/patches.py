@@ -11,6 +11,7 @@ def patches_of(side: str) -> tuple[Patch, ...]:
     """Return all patches of a side, one of `SIDES`; only what that side has is imported."""
     if side == "server":
         from pfedgp.operator.database import WholeDatabase
+        from pfedgp.operator.inside_superlink.bounded_replies import BoundedReplies
         from pfedgp.operator.inside_superlink.carried_objects import CarriedObjects
         from pfedgp.operator.inside_superlink.ended_runs import EndedRuns
         from pfedgp.operator.inside_superlink.filed_objects import FiledObjects
@@ -27,7 +28,7 @@ def patches_of(side: str) -> tuple[Patch, ...]:
         from pfedgp.processes.whole_bodies import SuperLinkBodies
         from server.flower.patches import SERVER_PATCHES
 
-        safe = (FleetGuard(), Redelivery(), KeptReplies())
+        safe = (FleetGuard(), Redelivery(), KeptReplies(), BoundedReplies())
         fast = (SuperLinkBodies(), RareCleanup(), LongLog(), KnownKeys(), HeldLooks(), ShortWays())
         objects = (FiledObjects(), KeptObjects(), CarriedObjects(), EndedRuns())
         return (*SERVER_PATCHES, *safe, WholeDatabase(), KeptClaims(), *fast, *objects)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["ObjectFiles", "has_hash", "offer", "read", "write_object"]
+__all__ = ["ObjectFiles", "has_hash", "is_id", "offer", "read", "write_object"]
 
 _ID = re.compile(r"[0-9a-f]{64}")
 _OFFER = ".offer"
@@ -134,6 +134,11 @@ def _checked(object_id: str) -> str:
     if not _ID.fullmatch(object_id):
         raise FileNotFoundError(object_id)
     return object_id
+
+
+def is_id(object_id: str) -> bool:
+    """Whether this is the id of an object, and so the name of a file in its folder."""
+    return bool(_ID.fullmatch(object_id))
 
 
 def has_hash(object_id: str, content: bytes) -> bool:

@@ -51,7 +51,10 @@ def from_npy(data: bytes) -> np.ndarray:
         shape, by_columns, kind = _HEADERS[npy.read_magic(stream)](stream)
         if kind.hasobject:
             raise DataError("it holds objects")
-        flat = np.frombuffer(data, kind, math.prod(shape), stream.tell())
+        count = math.prod(shape)
+        if min(shape, default=0) < 0 or stream.tell() + count * kind.itemsize != len(data):
+            raise DataError("it has not as many values as it says")
+        flat = np.frombuffer(data, kind, count, stream.tell())
         return flat.reshape(shape, order="F" if by_columns else "C")
     except DataError:
         raise

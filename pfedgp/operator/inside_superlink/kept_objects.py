@@ -11,18 +11,16 @@ anything below it. Whatever a kill leaves is a whole message, or files of none, 
 """
 
 import importlib
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from pfedgp.operator.inside_superlink.kept_store import KEPT, KeptStore, check_tree
 from pfedgp.operator.inside_superlink.message_files import MessageFiles
 from pfedgp_core.patch import Patch, lacks
-from pfedgp_core.wire.carried import FILED, fitting_ids, ids_of
+from pfedgp_core.wire.carried import FILED, ids_of
 
-__all__ = ["MOST_OBJECTS", "KeptObjects", "keeping"]
+__all__ = ["KeptObjects", "keeping"]
 
-MOST_OBJECTS = 500_000  # under way at a time, a kilobyte of memory each: a message of a model of 45 MB has a dozen
-KEPT = b"\0pfedgp: this object is a file of a message"  # in the place of a content
 _FACTORY = "flwr.supercore.object_store.object_store_factory"
 _STORE = "flwr.supercore.object_store.in_memory_object_store"
 _SQL = "flwr.supercore.object_store.sql_object_store"
@@ -58,9 +56,10 @@ class KeptObjects(Patch):
         parts += [lacks(_STORE, "InMemoryObjectStore", {"verify"})]
         parts += [lacks(_STORE, "InMemoryObjectStore.preregister", {"run_id", "object_tree"})]
         parts += [lacks(_STORE, "InMemoryObjectStore.put", {"object_id", "object_content"})]
-        parts += [lacks(_STORE, f"InMemoryObjectStore.{name}", {"object_id"}) for name in ("get", "delete")]
+        kinds = ("get", "delete", "get_object_tree")
+        parts += [lacks(_STORE, f"InMemoryObjectStore.{name}", {"object_id"}) for name in kinds]
         parts += [lacks(_STORE, f"InMemoryObjectStore.{name}") for name in ("clear", "__contains__")]
-        parts += [lacks(_HASH, "get_object_id"), lacks(_HASH, "is_valid_sha256_hash")]
+        parts += [lacks(_HASH, "get_object_id"), lacks(_HASH, "iterate_object_tree")]
         parts += [lacks(_CHECKS, "validate_object_content", {"content"})]
         parts += [lacks("flwr.proto.message_pb2", "ObjectTree.FromString")]
         return next(filter(None, parts), "")
@@ -93,107 +92,27 @@ def keeping(folder: Path, large: Path) -> Any:
     memory: Any = importlib.import_module(_STORE).InMemoryObjectStore
     files = MessageFiles(folder)
 
-    class Keeping(memory):  # type: ignore[misc]
-        """Flower's store in memory, of trees whose contents are files. An OSError says that there is no room."""
+    class Store(KeptStore, memory):  # type: ignore[misc]
+        """Flower's store in memory, as it is kept here."""
 
-        def preregister(self, run_id: int, object_tree: Any) -> list[str]:
-            """Note the objects of a message; those that are missing."""
-            with self.lock_store:
-                _check_tree(object_tree, self.store)
-                files.write_tree(run_id, object_tree)
-                missing: list[str] = super().preregister(run_id, object_tree)
-                return missing
-
-        def put(self, object_id: str, object_content: bytes) -> None:
-            """Store an object."""
-            content = FILED
-            if not (object_content == FILED and (large / object_id).exists()):
-                _check_content(object_id, object_content)
-                content = KEPT
-            with self.lock_store:
-                if content == KEPT and object_id in self:
-                    files.write(object_id, object_content)
-                super().put(object_id, content)
-
-        def get(self, object_id: str) -> bytes | None:
-            """An object's content, empty where it has not come; None where nobody has announced it."""
-            content: bytes | None = super().get(object_id)
-            return files.read(object_id) if content == KEPT else content
-
-        def fitting(self, object_ids: list[str], room: int) -> dict[str, bytes]:
-            """Those of some objects that are small, and together have at most `room` bytes; the word for large ones."""
-            with self.lock_store:
-                marks = {each: self.store[each].content for each in object_ids if each in self.store}
-            sizes = {each: files.size(each) if mark == KEPT else len(mark) for each, mark in marks.items()}
-            chosen = fitting_ids(sizes, room)
-            found = {each: files.read(each) if marks[each] == KEPT else marks[each] for each in chosen}
-            return {each: content for each, content in found.items() if content is not None}
-
-        def delete(self, object_id: str) -> None:
-            """Delete an object, and those below it that nobody else has."""
-            with self.lock_store:
-                entry = self.store.get(object_id)
-                if entry is not None and entry.ref_count == 0:
-                    files.remove_tree(object_id)
-                    super().delete(object_id)
-                    files.remove(object_id)
-
-        def clear(self) -> None:
-            """Delete all."""
-            with self.lock_store:
-                super().clear()
-                files.sweep(set())
-
-    store = Keeping(verify=False)  # which is done here, before a content is a file
-    _restore(store, memory.preregister.__get__(store), files, large)
+    store = Store(files, large)
+    _restore(store, files, large)
     return store
 
 
-def _check_tree(tree: Any, entries: Mapping[str, Any]) -> None:
-    """ValueError where a tree is none that a database would take, or one too many."""
-    from flwr.supercore.inflatable.inflatable_object import is_valid_sha256_hash
-
-    children = dict[str, set[str]]()
-    for node in _nodes(tree):
-        below = {child.object_id for child in node.children}
-        known = entries[node.object_id].child_object_ids if node.object_id in entries else below
-        if children.setdefault(node.object_id, below) != below or set(known) != below:
-            raise ValueError(f"Object {node.object_id} was announced with other children.")
-        if not is_valid_sha256_hash(node.object_id):
-            raise ValueError(f"Invalid object ID format: {node.object_id}")
-    if len(entries) + len(children) > MOST_OBJECTS:
-        raise ValueError(f"More than {MOST_OBJECTS} objects are under way.")
-
-
-def _nodes(tree: Any) -> Iterator[Any]:
-    yield tree
-    for child in tree.children:
-        yield from _nodes(child)
-
-
-def _check_content(object_id: str, content: bytes) -> None:
-    """ValueError or Flower's own error where this is not that object."""
-    from flwr.supercore.inflatable.inflatable_object import get_object_id
-    from flwr.supercore.inflatable.inflatable_utils import validate_object_content
-
-    if get_object_id(content) != object_id:
-        raise ValueError(f"Object ID {object_id} does not match content hash")
-    validate_object_content(content=content)
-
-
-def _restore(store: Any, preregister: Any, files: MessageFiles, large: Path) -> None:
+def _restore(store: Any, files: MessageFiles, large: Path) -> None:
     """Take in what a SuperLink before this one has left, and remove what belongs to no message."""
     wanted = set[str]()
     for name, run_id, tree in files.trees():
         try:
-            _check_tree(tree, store.store)
+            check_tree(tree, store)
         except ValueError:  # not as this store writes them
             continue
-        preregister(run_id, tree)
+        store.note(run_id, tree)
         wanted.add(name)
         for object_id in set(ids_of(tree)) - wanted:
             wanted.add(object_id)
-            if files.is_whole(object_id):
+            if files.read(object_id) is not None:
                 content = KEPT
             elif (large / object_id).exists():
                 content = FILED

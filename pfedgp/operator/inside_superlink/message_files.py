@@ -1,15 +1,18 @@
 """The files of messages under way: a tree for each, with its run, and the content of each small object.
 
 A file appears whole. It need not outlast a power failure, which ends the server app too: each says by a hash whether it
-is what was written, and one that is not counts as gone.
+is what was written, and one that is not counts as gone. Links are not followed.
 """
 
 import hashlib
+import os
+import shutil
+import stat
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from pfedgp_core.files.object_files import has_hash, read, write_object
+from pfedgp_core.files.object_files import has_hash, write_object
 
 __all__ = ["MessageFiles"]
 
@@ -36,7 +39,7 @@ class MessageFiles:
 
     def remove_tree(self, object_id: str) -> None:
         """Forget a message; what is below it may still be there."""
-        (self.folder / f"{object_id}{_TREE}").unlink(missing_ok=True)
+        _remove(self.folder / f"{object_id}{_TREE}")
 
     def trees(self) -> Iterator[tuple[str, int, Any]]:
         """The name of each message's file, its run, and its tree."""
@@ -56,24 +59,25 @@ class MessageFiles:
         self._write(object_id, content)
 
     def read(self, object_id: str) -> bytes | None:
-        """The content of an object; None where it is gone."""
-        return read(self.folder, object_id)
+        """The content of an object; None where it is gone, or is not what was written."""
+        try:
+            with open(self.folder / object_id, "rb", opener=_itself) as file:
+                content = file.read()
+        except OSError:
+            return None
+        return content if has_hash(object_id, content) else None
 
     def size(self, object_id: str) -> int:
         """How many bytes that has; 0 where it is gone."""
         try:
-            return (self.folder / object_id).stat().st_size
+            found = (self.folder / object_id).lstat()
         except OSError:
             return 0
-
-    def is_whole(self, object_id: str) -> bool:
-        """Whether the content is there, and is what was written."""
-        content = self.read(object_id)
-        return content is not None and has_hash(object_id, content)
+        return found.st_size if stat.S_ISREG(found.st_mode) else 0
 
     def remove(self, object_id: str) -> None:
         """Forget the content of an object, if it is there."""
-        (self.folder / object_id).unlink(missing_ok=True)
+        _remove(self.folder / object_id)
 
     def sweep(self, wanted: Collection[str]) -> None:
         """Remove all but these files."""
@@ -83,9 +87,27 @@ class MessageFiles:
                 path.unlink(missing_ok=True)
 
     def _write(self, name: str, content: bytes) -> None:
+        path = self.folder / name
         try:
-            write_object(self.folder / name, content)
+            try:
+                write_object(path, content)
+            except IsADirectoryError:
+                _remove(path)
+                write_object(path, content)
         except OSError as error:
             reason = error.strerror or type(error).__name__
             told = f"{reason}: make room and rights there for messages under way"
             raise OSError(error.errno, told, str(self.folder)) from error
+
+
+def _itself(path: str, flags: int) -> int:
+    """Open a file that is no link, and wait for none that is a pipe."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+def _remove(path: Path) -> None:
+    """Remove what has a name that is ours, whatever it is."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

@@ -16,6 +16,7 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str]) -> None:
     """Run it; before its command line come how many connections the Fleet port holds, and the folder of objects."""
+    from pfedgp.operator.inside_superlink.bounded_replies import BoundedReplies
     from pfedgp.operator.inside_superlink.carried_objects import CarriedObjects
     from pfedgp.operator.inside_superlink.ended_runs import EndedRuns
     from pfedgp.operator.inside_superlink.filed_objects import FiledObjects
@@ -31,7 +32,7 @@ def main(arguments: Sequence[str]) -> None:
     from pfedgp.processes.whole_bodies import SuperLinkBodies
 
     keep_freed_memory(one_heap=True)  # a model under way comes and goes in the same pieces
-    patches = (FleetGuard(int(arguments[0])), Redelivery(), KeptReplies())
+    patches = (FleetGuard(int(arguments[0])), Redelivery(), KeptReplies(), BoundedReplies())
     try:
         refuse_lost(patches)
     except ConfigError as error:

@@ -59,8 +59,9 @@ WHOLE = to_npy(VECTORS[0])
             WHOLE.replace(b"(7,)", b"(9e9,)"),
         ),
         *(WHOLE.replace(b"(7,), }", b"(9999999999999999999999,), }"), WHOLE.replace(b"<f4", b"O")),
+        *(WHOLE + b"x", WHOLE + bytes(4), WHOLE.replace(b"(7,), }", b"(-1,),}"), WHOLE.replace(b"(7,), }", b"(0,), }")),
     ],
 )
 def test_anything_else_is_one_error(data: bytes) -> None:
-    with pytest.raises(DataError, match=r"^(\w+Error|it holds objects)$"):
+    with pytest.raises(DataError, match=r"^(\w+Error|it holds objects|it has not as many values as it says)$"):
         from_npy(data)
