@@ -22,7 +22,7 @@ from tests.pfedgp.operator.inside_superlink.test_carried_objects import (
 
 
 class Bounded(SuperLink):
-    """One that bounds replies, as its process does: before it looks at what they carry."""
+    """One that bounds replies too."""
 
     def __init__(self, database: str) -> None:
         super().__init__(database)
