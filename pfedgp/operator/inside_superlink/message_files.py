@@ -47,7 +47,7 @@ class MessageFiles:
 
         for path in sorted(self.folder.glob(f"*{_TREE}")):
             try:
-                found = path.read_bytes()
+                found = _content(path)
                 content = found[_HASH:]
                 if hashlib.sha256(content).digest() == found[:_HASH]:
                     yield path.name, int.from_bytes(content[:_RUN], "big"), ObjectTree.FromString(content[_RUN:])
@@ -61,8 +61,7 @@ class MessageFiles:
     def read(self, object_id: str) -> bytes | None:
         """The content of an object; None where it is gone, or is not what was written."""
         try:
-            with open(self.folder / object_id, "rb", opener=_itself) as file:
-                content = file.read()
+            content = _content(self.folder / object_id)
         except OSError:
             return None
         return content if has_hash(object_id, content) else None
@@ -100,9 +99,10 @@ class MessageFiles:
             raise OSError(error.errno, told, str(self.folder)) from error
 
 
-def _itself(path: str, flags: int) -> int:
-    """Open a file that is no link, and wait for none that is a pipe."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+def _content(path: Path) -> bytes:
+    """What a file has that is no link; a pipe is not waited for, and has nothing."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
+        return file.read()
 
 
 def _remove(path: Path) -> None:

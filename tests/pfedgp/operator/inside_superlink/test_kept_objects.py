@@ -125,12 +125,14 @@ def test_what_a_power_failure_has_cut_is_asked_for_again(kept: Path, database: s
     whole = (kept / f"{other.object_id}.tree").read_bytes()
     (kept / f"{other.object_id}.tree").write_bytes(whole[:106])  # of its run and the message's own id, which is a tree
     (kept / "zero.tree").write_bytes(b"")
+    (kept / "link.tree").symlink_to((kept / f"{request.object_id}.tree").rename(kept.parent / "moved"))
+    (kept / f"{request.object_id}.tree").write_bytes((kept.parent / "moved").read_bytes())
     (kept / ".x.partial").write_bytes(b"")
     (kept / "lost+found").mkdir()
     again = carried.SuperLink(database)
     assert again.send(run, request, {}) == [cut]
     assert set(again.send(run, other, {})) == set(carried.contents_of(other))
-    assert not [path for path in kept.iterdir() if path.name in (".x.partial", "zero.tree")]
+    assert not [path for path in kept.iterdir() if path.name in (".x.partial", "link.tree", "zero.tree")]
     assert (kept / "lost+found").is_dir()
 
 
