@@ -9,12 +9,19 @@ from typing import Any
 import grpc
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
-from flwr.proto.fleet_pb2 import ActivateNodeRequest, PullMessagesRequest, RegisterNodeFleetRequest
+from flwr.proto.fleet_pb2 import (
+    ActivateNodeRequest,
+    PullMessagesRequest,
+    PushMessagesRequest,
+    RegisterNodeFleetRequest,
+)
 from flwr.proto.fleet_pb2_grpc import FleetStub
-from flwr.proto.message_pb2 import PushObjectRequest
+from flwr.proto.message_pb2 import Message, Metadata, ObjectTree, PushObjectRequest
 from flwr.proto.node_pb2 import Node
+from flwr.server.superlink.fleet.message_handler import message_handler
 from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 
+from pfedgp.operator.inside_superlink.bounded_replies import BoundedReplies
 from pfedgp.operator.inside_superlink.fleet_guard import LONGEST_MESSAGE, FleetGuard, KeyFirst
 from pfedgp.processes.flower import free_ports
 from pfedgp_core.wire.names import PAUSE
@@ -134,6 +141,21 @@ def test_a_message_is_as_long_as_a_piece_of_a_model_may_be(fleet: Fleet) -> None
 
     assert push(6 * BLOCK) == ("UNAUTHENTICATED", "Invalid node ID")  # it was read: it names another node
     assert push(LONGEST_MESSAGE + BLOCK)[0] == "RESOURCE_EXHAUSTED"
+
+
+def test_a_reply_that_announces_other_objects_is_refused_and_the_log_names_its_node(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(message_handler, "push_messages", message_handler.push_messages)
+    BoundedReplies().apply()
+    (node, _), about = fleet.nodes, Metadata(message_id="a" * 64, src_node_id=fleet.nodes[0])
+    reply = PushMessagesRequest(
+        node=Node(node_id=node),
+        messages_list=[Message(metadata=about)],
+        message_object_trees=[ObjectTree(object_id="f" * 64)],
+    )
+    assert fleet.refused("PushMessages", reply, signed(fleet.known)) == ("INTERNAL", "Internal server error.")
+    assert f"A reply of node {node} is refused: the objects that it announces are not its own." in caplog.text
 
 
 class Refused(Exception):
