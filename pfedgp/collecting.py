@@ -8,12 +8,11 @@ from pfedgp.natural_settings import natural_settings
 from pfedgp.own_dataset import with_own_data
 from pfedgp_core.config import Settings
 from pfedgp_core.config_text import parse_assignment
-from pfedgp_core.presets import AUTO, preset_settings
+from pfedgp_core.presets import AUTO, ZERO_MEAN, preset_settings
 from pfedgp_core.prior_choice import PriorChoice, prior_choice
 
-__all__ = ["NAMED", "ZERO_MEAN", "Collected", "collect", "collect_settings", "given_settings", "preset_of_all"]
+__all__ = ["NAMED", "Collected", "collect", "collect_settings", "given_settings", "preset_of_all"]
 
-ZERO_MEAN = "zero-mean"
 # The settings that have an option of their own; all others are reached with --set.
 NAMED = (
     "method",

@@ -18,11 +18,11 @@ from pfedgp_core.registry import METHODS, is_gaussian
 from pfedgp_core.setting import Value, choices_text
 from pfedgp_core.words import cut
 
-__all__ = ["AUTO", "PRESETS", "preset_settings"]
+__all__ = ["AUTO", "PRESETS", "ZERO_MEAN", "preset_settings"]
 
 Flat = dict[str, Value]
 
-AUTO = "auto"
+AUTO, ZERO_MEAN = "auto", "zero-mean"
 
 _PAPER: Flat = {
     "rounds": 1000,
@@ -124,7 +124,7 @@ def _auto(chosen: Mapping[str, Any]) -> Flat:
 PRESETS: dict[str, Callable[[Mapping[str, Any]], Flat]] = {
     "paper": _paper,
     "shared-head": _shared_head,
-    "zero-mean": lambda _: zero_mean(),
+    ZERO_MEAN: lambda _: zero_mean(),
     AUTO: _auto,
 }
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pfedgp.collecting import ZERO_MEAN, collect_settings
+from pfedgp.collecting import collect_settings
 from pfedgp.options import add_settings, pinned
 from pfedgp_core.data.own.kinds import split_paths
 from pfedgp_core.data.spec import class_list, parse_shape, union_of_classes
 from pfedgp_core.data.value_range import BYTES
 from pfedgp_core.errors import ArtefactError, ConfigError
+from pfedgp_core.presets import ZERO_MEAN
 from pfedgp_core.words import shape_text
 from server.outputs import Outputs
 from server.run.settings import read_settings_file

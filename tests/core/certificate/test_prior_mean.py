@@ -16,14 +16,15 @@ from pfedgp_core.certificate.data_prior import compare_with_data_prior
 from pfedgp_core.certificate.gaussian_moments import gaussian_kl, matched_gaussian
 from pfedgp_core.certificate.node_posterior import exact_gp
 from pfedgp_core.certificate.risk import class_probabilities
-from pfedgp_core.certificate.theorem import bound_tree, tree_posterior
+from pfedgp_core.certificate.theorem import tree_posterior
 from pfedgp_core.errors import DataError
 from pfedgp_core.gp.full import FullGP
 from pfedgp_core.kernels.make import make_kernel
 from pfedgp_core.tree.classifier import PersonalClassifier
-from pfedgp_core.tree.splits import Node, Tree
+from pfedgp_core.tree.splits import Node
 from pfedgp_core.tree.variants.prior_mean import LogitsOf
 from tests.certified import DENSE, fitted, parts, sample
+from tests.core.certificate.test_theorem import check_kl
 
 SCALE, JITTER = DENSE.gp.output_scale, DENSE.gp.jitter
 
@@ -124,22 +125,7 @@ def test_the_covered_vote_is_the_deployed_answer() -> None:
 
 def test_kl_covers_that_of_the_mixture_about_a_mean_by_quadrature() -> None:
     x, m = torch.tensor([[1.0, 0.0], [0.8, 0.6]], dtype=torch.float64), torch.tensor([1.5, -1.0]).double()
-    gp = FullGP(make_kernel("rbf", 8.0, 1.0), x, torch.tensor([1, 0]), 1e-3, mean=m)
-    omega = torch.tensor([[0.05, 0.2], [0.24, 0.02], [0.15, 0.15]], dtype=torch.float64)
-    density = [
-        stats.multivariate_normal(mean.numpy(), S.numpy()).pdf for mean, S in zip(*gp.posterior(omega), strict=True)
-    ]
-    prior = stats.multivariate_normal(m.numpy(), gp.gram.numpy()).pdf
-    grid = np.linspace(-16, 16, 1201)
-    points = np.stack(np.meshgrid(grid, grid), -1)
-    q = sum(p(points) for p in density) / 3
-    terms = np.where(q > 1e-300, q * (np.log(np.maximum(q, 1e-300)) - np.log(np.maximum(prior(points), 1e-300))), 0.0)
-    exact = terms.sum() * (grid[1] - grid[0]) ** 2
-    tree = Tree((0, 1), (Node(0, (0,), (1,)),))
-    posterior = tree_posterior(tree, [(gp, omega)], torch.tensor([0, 1]), draws=200_000)
-    assert float((-posterior.excess).exp().mean()) == pytest.approx(1.0, abs=0.01)  # the lower bound rests on this
-    certificate = bound_tree(posterior, None, 0.05)
-    assert exact <= certificate.kl <= exact + 0.02 < certificate.kl_convex
+    check_kl(FullGP(make_kernel("rbf", 8.0, 1.0), x, torch.tensor([1, 0]), 1e-3, mean=m), m.numpy(), 16)
 
 
 def test_the_gaussians_of_a_data_prior_are_about_the_mean() -> None:
