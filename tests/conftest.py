@@ -1,6 +1,7 @@
 """Shared by all tests: a quiet environment, one thread, Flower's task identity, the golden cases."""
 
 import json
+import logging
 import os
 import shutil
 import signal
@@ -88,6 +89,18 @@ def flower_task_identity(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     # A test may have run a simulation, which leaves the identity of its own run behind.
     TaskIdentity.task_id = TaskIdentity.run_id = TaskIdentity.node_id = 1
+
+
+@pytest.fixture(autouse=True)
+def loggers_that_speak(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let Flower's logger and ours reach `caplog` whatever has silenced them, such as a simulation or a tracker."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.node.path.relative_to(TESTS).parts[0] in FLOWER_TESTS:
+            ours = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "pfedgp"]
+            for name in ("flwr", *ours):
+                patch.setattr(logging.getLogger(name), "propagate", True)
+                patch.setattr(logging.getLogger(name), "disabled", False)
+        yield
 
 
 class GoldenCases:

@@ -25,7 +25,7 @@ def test_a_refused_site_is_told_in_the_words_of_the_servers_console(
             made.start_site(name, "--data", str(in_other_units(data, 9) if i == 3 else data))
         made.connected()
         settings = ["--preset", "zero-mean", "--rounds", "100000", "--clients-per-round", "3", "--set", "min-clients=4"]
-        settings += ["--set", "--set", "wait-timeout=120", "--set", "personalise=false"]
+        settings += ["--set", "wait-timeout=120", "--set", "personalise=false"]
         run = made.start_run("refused", *settings)
         run.says("4 clients are ready|refused: ward-3's inputs are on another scale", 120.0)
         said = made.sites["ward-3"].says("the server says: (refused: ward-3's inputs are on another scale.+)", 120.0)[1]

@@ -1,6 +1,5 @@
 """Objects under way are files and no rows of the database; a SuperLink that is killed finds them."""
 
-import logging
 import shutil
 from pathlib import Path
 from typing import Any
@@ -187,10 +186,6 @@ def test_a_full_disk_is_a_refusal_with_the_remedy_and_room_lets_the_message_go_o
 
     write = message_files.MessageFiles._write.__globals__["write_object"]
     monkeypatch.setattr("pfedgp.operator.inside_superlink.message_files.write_object", full)
-    for name in ("flwr", "pfedgp", "pfedgp.server"):  # which other tests may have made silent
-        monkeypatch.setattr(logging.getLogger(name), "propagate", True)
-        monkeypatch.setattr(logging.getLogger(name), "disabled", False)
-        caplog.set_level(logging.DEBUG, name)
     link = carried.SuperLink(database)
     run, node = link.start_run(), link.register(b"a")
     request = carried.request_to(run, node)
