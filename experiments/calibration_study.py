@@ -10,8 +10,8 @@ default), after 100 on CIFAR-10, classifiers are fitted at clients of both kinds
   discriminants under the covariance that the seen clients give together, class means (cosine, scale 6), logistic
   regression of 100 steps, and softmax heads whose ridge is chosen by cross-validation of each client's own training
   data, or of those of all seen clients;
-* ``shared-head``: ``--preset shared-head``; ``loo``: the objective; ``ip-data`` with loss scale 2, and ``ip-compute``:
-  the variants;
+* ``shared-head``: ``--preset shared-head``, and ``shared-head-whitened`` the same with method ``whitened``; ``loo``:
+  the objective; ``ip-data`` with loss scale 2, and ``ip-compute``: the variants;
 * ``fedavg``: FedAvg's network over the client's own classes, as it is and with its head tuned there (plain SGD).
 
 Temperatures: 1; the model's, as at the end of a run; that of the pooled leave-one-out likelihood of the clients at
@@ -82,6 +82,7 @@ def _preset(name: str) -> dict[str, Any]:
 WAYS = {
     "default": Run(),
     "shared-head": Run(_preset("shared-head")),
+    "shared-head-whitened": Run(_preset("shared-head") | {"method": "whitened"}),
     "fedavg": Run(FEDAVG),
     "loo": Run({"objective": LOO["objective"]}),
     "ip-data": Run({"variant": "ip-data", "loss_scale": 2.0}),

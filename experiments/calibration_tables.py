@@ -19,6 +19,7 @@ HEADS = {
     "gp-white": "the same tree on whitened features",
     "loo": "pFedGP, objective `loo`",
     "shared-head": "pFedGP, shared head",
+    "shared-head-whitened": "the same, whitened features",
     "ip-data": "pFedGP, `ip-data`",
     "ip-compute": "pFedGP, `ip-compute`",
     "softmax-own": "softmax head, ridge by own CV",
@@ -30,7 +31,7 @@ HEADS = {
     "fedavg-tuned": "FedAvg, head tuned, own classes",
 }
 FLOORS = ("softmax-own", "softmax-pooled", "lda", "class-mean")
-OURS = ("default", "loo", "shared-head", "ip-data", "ip-compute")
+OURS = ("default", "loo", "shared-head", "shared-head-whitened", "ip-data", "ip-compute")
 
 
 class Key(NamedTuple):

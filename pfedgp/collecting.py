@@ -8,8 +8,8 @@ from pfedgp.natural_settings import natural_settings
 from pfedgp.own_dataset import with_own_data
 from pfedgp_core.config import Settings
 from pfedgp_core.config_text import parse_assignment
-from pfedgp_core.presets import AUTO, ZERO_MEAN, preset_settings
-from pfedgp_core.prior_choice import PriorChoice, prior_choice
+from pfedgp_core.presets import AUTO, ZERO_MEAN, preset_of
+from pfedgp_core.prior_choice import prior_choice
 
 __all__ = ["NAMED", "Collected", "collect", "collect_settings", "given_settings", "preset_of_all"]
 
@@ -80,10 +80,10 @@ def collect(
     preset = _preset(chosen.pop("preset", ""), named)
     natural = natural_settings(chosen)
     known = {**natural, **chosen}
-    choice = prior_choice(known, deployed) if preset == AUTO else PriorChoice(False)
-    joined = {**preset_settings(ZERO_MEAN if preset == AUTO and not choice.head else preset, known), **known}
+    found = preset_of(preset, known, deployed)
+    joined = {**found.settings, **known}
     settings = Settings.from_run_config(joined | fitting_clients(chosen, joined))
-    notes = few_clients_note(chosen, settings), choice.note
+    notes = few_clients_note(chosen, settings), found.note
     return Collected(settings, tuple(note for note in notes if note))
 
 

@@ -9,7 +9,7 @@ and where these are silent, as it is here by default at the time of writing.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError
@@ -18,7 +18,7 @@ from pfedgp_core.registry import METHODS, is_gaussian
 from pfedgp_core.setting import Value, choices_text
 from pfedgp_core.words import cut
 
-__all__ = ["AUTO", "PRESETS", "ZERO_MEAN", "preset_settings"]
+__all__ = ["AUTO", "PRESETS", "ZERO_MEAN", "Preset", "preset_of", "preset_settings"]
 
 Flat = dict[str, Value]
 
@@ -117,20 +117,31 @@ def _shared_head(chosen: Mapping[str, Any]) -> Flat:
     return dict(SHARED_HEAD)
 
 
-def _auto(chosen: Mapping[str, Any]) -> Flat:
-    return dict(SHARED_HEAD) if prior_choice(chosen).head else zero_mean()
-
-
 PRESETS: dict[str, Callable[[Mapping[str, Any]], Flat]] = {
     "paper": _paper,
     "shared-head": _shared_head,
     ZERO_MEAN: lambda _: zero_mean(),
-    AUTO: _auto,
+    AUTO: lambda chosen: preset_of(AUTO, chosen).settings,
 }
 
 
-def preset_settings(name: str, chosen: Mapping[str, Any]) -> Flat:
-    """The settings of a preset, by flat key; none for an empty name.
+class Preset(NamedTuple):
+    """What a preset says of some settings.
+
+    Attributes
+    ----------
+    settings : dict
+        By flat key.
+    note : str
+        What is to be said of a choice that was made for the user; empty where there was none.
+    """
+
+    settings: Flat
+    note: str = ""
+
+
+def preset_of(name: str, chosen: Mapping[str, Any], deployed: bool = False) -> Preset:
+    """The preset of a name; without settings for an empty one.
 
     Parameters
     ----------
@@ -138,6 +149,8 @@ def preset_settings(name: str, chosen: Mapping[str, Any]) -> Flat:
     chosen : mapping
         Flat keys that the user gives, which come before these. Method, variant, data set, partition and noise among
         them decide what the preset says.
+    deployed : bool
+        The run is one of a server's sites, and no simulation.
 
     Raises
     ------
@@ -145,7 +158,15 @@ def preset_settings(name: str, chosen: Mapping[str, Any]) -> Flat:
         There is no such preset.
     """
     if not name:
-        return {}
+        return Preset({})
     if name not in PRESETS:
         raise ConfigError(f"preset = {name!r} is not known; {choices_text(name, PRESETS)}")
-    return PRESETS[name](chosen)
+    if name != AUTO:
+        return Preset(PRESETS[name](chosen))
+    choice = prior_choice(chosen, deployed)
+    return Preset(dict(SHARED_HEAD) if choice.head else zero_mean(), choice.note)
+
+
+def preset_settings(name: str, chosen: Mapping[str, Any]) -> Flat:
+    """The settings of a preset in a simulation; arguments and errors as of `preset_of`."""
+    return preset_of(name, chosen).settings

@@ -1,8 +1,9 @@
 """Counts, lists, shapes and sizes in sentences, as messages to people use them."""
 
+import math
 from collections.abc import Sequence
 
-__all__ = ["SHOWN", "counted", "cut", "few", "shape_text", "size"]
+__all__ = ["SHOWN", "counted", "cut", "few", "rounded_up", "shape_text", "size"]
 
 SHOWN = 5  # examples in a sentence
 LONGEST = 200  # characters of an example
@@ -28,6 +29,19 @@ def counted(n: int, noun: str) -> str:
 def shape_text(shape: Sequence[int]) -> str:
     """A shape in words: ``1 x 8 x 8``."""
     return " x ".join(map(str, shape))
+
+
+def rounded_up(value: float) -> str:
+    """A positive number of two digits that is no smaller.
+
+    Examples
+    --------
+    >>> rounded_up(0.4512), rounded_up(31.0), rounded_up(1e-6)
+    ('0.46', '31', '1e-06')
+    """
+    step = 10.0 ** (math.floor(math.log10(value)) - 1)
+    rounded = round(value / step) * step
+    return f"{rounded if rounded >= value else math.ceil(value / step) * step:.2g}"
 
 
 def size(count: float) -> str:

@@ -22,6 +22,7 @@ from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.wire.encodings import FLOAT32
 from pfedgp_core.wire.names import ACCEPTED, EVALUATE, INITIAL, LEFT_OUT, OK, PERSONAL, ROUND, SPLIT, STATUSES, TRAIN
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
+from pfedgp_core.words import rounded_up
 from server.clients.roster import Client, Roster
 from server.downloads import Downloads
 from server.exchanged import Asked, Evaluation, Training
@@ -239,11 +240,13 @@ class MethodStrategy(Strategy):
             vectors.put(names[i], shortened(sent[names[i]], vectors.get(names[i]), factor))
             self.training.clipped[names[i]] = float(judged.multiples[i])
         for i in judged.refused:
+            multiple = float(judged.multiples[i])
             del checked.accepted[names[i]]
             checked.failed[names[i]] = "the update's norm is implausibly large"
             logger.warning(
-                "round %d: %s sent an update of %.3g times the usual norm: it is not used (max-update-norm = %g)",
-                *(server_round, names[i], judged.multiples[i], self.settings.max_update_norm),
+                "round %d: %s sent an update of %.3g times the usual norm: it is not used (max-update-norm = %g); ask "
+                "the site, and only where it means well and goes on so, set max-update-norm to %s or more",
+                *(server_round, names[i], multiple, self.settings.max_update_norm, rounded_up(multiple)),
             )
         kept = np.delete(judged.norms, judged.refused)
         if len(kept) and self.settings.dp_noise == 0:

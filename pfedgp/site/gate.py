@@ -233,7 +233,7 @@ class SiteGate:
         leaving, is_change = leaving_change(reply.content, settings.update_encoding, admitted.vector)
         if leaving is None:
             return
-        requests.require_norm(policy, admitted.vector, leaving, is_change)
+        requests.require_norm(policy, settings, admitted.vector, leaving, is_change)
         ledger = Ledger.read(self.state)
         requests.require_budget(policy, settings, ledger)
         ledger.book(run_hash(settings), requests.effective_settings(policy, settings).dp_noise)

@@ -33,8 +33,11 @@ class LDA(OnFeatures):
 
     def initial(self) -> np.ndarray:
         """See ``Method.initial``: the network, and the covariance of a random direction."""
-        width = self._width
-        return np.concatenate([super().initial(), np.eye(width, dtype=np.float32)[np.triu_indices(width)] / width])
+        return self._with_covariance(super().initial())
+
+    def alone(self) -> np.ndarray:
+        """See ``Method.alone``: that of pFedGP, and the same covariance."""
+        return self._with_covariance(super().alone())
 
     def update(self, received: np.ndarray, kept: np.ndarray | None, data: TensorSplit, stream: Stream) -> Update:
         """See ``Method.update``: pFedGP's, and the covariance under the network received."""
@@ -71,6 +74,10 @@ class LDA(OnFeatures):
     def covariance(self, received: np.ndarray) -> Tensor:
         """The covariance within the classes [d, d], as it came."""
         return covariance_of(received, self._width)
+
+    def _with_covariance(self, vector: np.ndarray) -> np.ndarray:
+        width = self._width
+        return np.concatenate([vector, np.eye(width, dtype=np.float32)[np.triu_indices(width)] / width])
 
     @cached_property
     def _width(self) -> int:

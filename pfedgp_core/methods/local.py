@@ -4,7 +4,9 @@ from collections.abc import Collection
 
 import numpy as np
 
+from pfedgp_core.config import Settings
 from pfedgp_core.data.samples import ClientData, TensorSplit
+from pfedgp_core.errors import ConfigError
 from pfedgp_core.learning.result import UpdateResult
 from pfedgp_core.learning.sgd import SGD
 from pfedgp_core.methods.base import Update
@@ -27,9 +29,22 @@ class Local(PFedGP):
 
     name, keeps, onboards = "local", True, False
 
+    @classmethod
+    def check_settings(cls, settings: Settings) -> None:
+        """See ``Method.check_settings``: there is nobody to share a head with."""
+        if settings.gp.prior_mean == "head":
+            raise ConfigError(
+                "gp.prior-mean = 'head' does not go with method = 'local', whose clients share nothing: set "
+                "gp.prior-mean = 'zero', as --preset zero-mean does, or method = 'pfedgp'."
+            )
+
     def initial(self) -> np.ndarray:
         """See ``Method.initial``: the server has nothing."""
         return np.zeros(0, np.float32)
+
+    def alone(self) -> np.ndarray:
+        """See ``Method.alone``: nothing, as before round 1."""
+        return self.initial()
 
     def own_places(self, classes: Collection[int]) -> np.ndarray | None:
         """See ``Method.own_places``: nothing travels anyway."""

@@ -100,4 +100,8 @@ class FeaturePredictor:
 
     def _features(self, inputs: Inputs) -> Tensor:
         with self._timer.phase("network"):
-            return unit_sphere(compute_features(self._network, inputs))
+            return self.seen(compute_features(self._network, inputs))
+
+    def seen(self, features: Tensor) -> Tensor:
+        """What the classifier sees of the network's features [N, d]."""
+        return unit_sphere(features)

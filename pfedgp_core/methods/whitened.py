@@ -15,6 +15,7 @@ from pfedgp_core.kernels.base import Kernel
 from pfedgp_core.methods.lda import LDA
 from pfedgp_core.methods.on_features import FeaturePredictor
 from pfedgp_core.methods.predictor import Predictor
+from pfedgp_core.model.metric import Metric
 from pfedgp_core.numerics.streams import Stream
 from pfedgp_core.registry import VARIANTS
 from pfedgp_core.tree.classifier import PersonalClassifier
@@ -26,7 +27,7 @@ class Whitened(LDA):
     """The covariance within the classes, gathered as by ``lda``, is the metric of the kernel at prediction.
 
     A client with ten samples cannot know in which directions of the features a class spreads; all clients together do.
-    Training is that of pFedGP, on features as they are.
+    Training is that of pFedGP, on features as they are, and so is what a shared head reads (``gp.prior-mean``).
     """
 
     name, onboards = "whitened", True
@@ -43,7 +44,8 @@ class Whitened(LDA):
         """See ``Method.personal``: a tree of Gaussian processes on whitened features."""
         state = self.shared_state(received, kept, train, stream).eval()
         root = whitening(self.covariance(received), float(self.option("shrinkage"))).float()
-        fit = partial(WhitenedTree, root, self.settings, stream, state.kernel(self.settings))
+        metric = Metric(root.to(self.device), state.head)
+        fit = partial(WhitenedTree, metric, self.settings, stream, state.kernel(self.settings))
         return WhitenedPredictor(state.network, fit, train)
 
 
@@ -56,6 +58,10 @@ class WhitenedPredictor(FeaturePredictor):
         self.tree = self.classifier.tree
         self.counters_.update(self.tree.counters_)
 
+    def seen(self, features: Tensor) -> Tensor:
+        """See ``FeaturePredictor``: all of them, as the tree has the metric."""
+        return features
+
     def leave_one_out_log_proba(self) -> np.ndarray:
         """See ``LeavesOneOut``."""
         with self._timer.phase("gp"):
@@ -67,12 +73,13 @@ class WhitenedTree:
 
     Parameters
     ----------
-    root : Tensor [d, d]
-        What features are multiplied by.
+    metric : Metric
+        Of the features.
     settings : Settings
     stream : Stream
     kernel : Kernel
     features : Tensor [N, d]
+        Of the network, as they are.
     labels : Tensor [N]
 
     Attributes
@@ -83,12 +90,13 @@ class WhitenedTree:
     """
 
     def __init__(
-        self, root: Tensor, settings: Settings, stream: Stream, kernel: Kernel, features: Tensor, labels: Tensor
+        self, metric: Metric, settings: Settings, stream: Stream, kernel: Kernel, features: Tensor, labels: Tensor
     ) -> None:
-        self._root = root.to(features)
-        self.tree = PersonalClassifier(settings, stream, kernel=kernel).fit(features @ self._root, labels)
+        self.metric = metric
+        tree = PersonalClassifier(settings, stream, kernel=kernel, logits_of=metric.head)
+        self.tree = tree.fit(metric(features), labels)
         self.classes_ = self.tree.classes_
 
     def log_probabilities(self, features: Tensor) -> Tensor:
         """See `FeatureClassifier`."""
-        return torch.from_numpy(self.tree.predict_log_proba(features @ self._root))
+        return torch.from_numpy(self.tree.predict_log_proba(self.metric(features)))

@@ -1,5 +1,6 @@
 """Whether a site takes up a request: run, method, network, hours, rounds, and what is left of its privacy budget."""
 
+import math
 from datetime import datetime
 
 import numpy as np
@@ -11,7 +12,7 @@ from pfedgp_core.policy.runs import SHOWN, Runs, run_hash
 from pfedgp_core.policy.site_policy import SitePolicy
 from pfedgp_core.registry import is_gaussian
 from pfedgp_core.schedule import evaluations
-from pfedgp_core.words import counted, cut
+from pfedgp_core.words import counted, cut, rounded_up
 
 __all__ = [
     "effective_settings",
@@ -136,12 +137,16 @@ def require_budget(policy: SitePolicy, settings: Settings, ledger: Ledger) -> No
         )
 
 
-def require_norm(policy: SitePolicy, sent: np.ndarray | None, leaving: np.ndarray, is_change: bool) -> None:
+def require_norm(
+    policy: SitePolicy, settings: Settings, sent: np.ndarray | None, leaving: np.ndarray, is_change: bool
+) -> None:
     """Raise PolicyError for an update that is longer than the policy's bound, or not finite.
 
     Parameters
     ----------
     policy : SitePolicy
+    settings : Settings
+        Of the run.
     sent : float array [P], optional
         What the server sent.
     leaving : float array
@@ -155,5 +160,17 @@ def require_norm(policy: SitePolicy, sent: np.ndarray | None, leaving: np.ndarra
     if not is_change and sent is not None and sent.shape == leaving.shape:
         change -= sent
     norm = float(np.linalg.norm(change))
-    if not norm <= policy.max_update_norm:
-        raise PolicyError(f"The update has a norm of {norm:.4g}, and max-update-norm is {policy.max_update_norm:g}.")
+    if norm <= policy.max_update_norm:
+        return
+    found = f"The update has a norm of {norm:.4g}, and max-update-norm is {policy.max_update_norm:g}"
+    if not math.isfinite(norm):
+        raise PolicyError(f"{found}: nothing leaves; ask for a run with a smaller learning-rate.")
+    head = is_gaussian(settings.method) and settings.gp.prior_mean == "head"
+    shorter = (
+        "with --preset zero-mean: a shared head makes updates about ten times as long"
+        if head
+        else "with a smaller learning-rate"
+    )
+    raise PolicyError(
+        f"{found}: set it to {rounded_up(norm)} or more to let such updates out, or ask for a run {shorter}."
+    )

@@ -30,7 +30,9 @@ class PortableSite(nn.Module):
         divisor = 255.0 if from_bytes(site) else 1.0
         for name, values in (("mean", model.mean), ("std", model.std)):
             self.register_buffer(name, torch.from_numpy(np.array(values, np.float32)).view(shape))
-        self.register_buffer("metric", model.metric)
+        metric = model.metric
+        self.register_buffer("metric", None if metric is None else metric.root)
+        self.on_sphere = metric is not None and not metric.keeps_length
         self.divisor, self.network = divisor, model.state.network
         # A frozen backbone is beside its network's modules, and a tracer follows registered ones alone.
         self.backbone = self.network.backbone if isinstance(self.network, FrozenNetwork) else None
@@ -43,8 +45,10 @@ class PortableSite(nn.Module):
     def forward(self, inputs: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """See the class."""
         features = self.network((inputs / self.divisor - self.mean) / self.std)
+        if self.on_sphere:
+            features = features * (features.square().sum(-1, keepdim=True) + 1e-12).rsqrt()
         if self.metric is not None:
-            features = (features * (features.square().sum(-1, keepdim=True) + 1e-12).rsqrt()) @ self.metric
+            features = features @ self.metric
         return features, *self.tree(features)
 
 

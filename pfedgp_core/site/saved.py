@@ -116,7 +116,7 @@ class SavedSite:
         state, settings = model.state, model.settings
         model.require_room(len(samples), len(samples.counts(model.class_names)))
         stream = Stream(settings.seed, "site")
-        classifier = PersonalClassifier(settings, stream, state.inducing, state.kernel(settings), state.head)
+        classifier = PersonalClassifier(settings, stream, state.inducing, state.kernel(settings), model.logits_of)
         classifier.fit(torch.from_numpy(samples.features), torch.from_numpy(samples.labels))
         choice = replace(choice, encoding="", strict=False)
         return cls(name, model, samples, classifier, columns, choice, history, label_column, group_column)
@@ -276,7 +276,7 @@ class SavedSite:
         tree = Tree(tuple(range(len(about["classes"]))), tuple(nodes))
         scales = about["kernel"]
         kernel = make_kernel(scales["name"], scales["output_scale"], scales["length_scale"])
-        inducing, head = model.state.inducing, model.state.head
+        inducing, head = model.state.inducing, model.logits_of
         classifier = PersonalClassifier(model.settings, inducing=inducing, kernel=kernel, logits_of=head).restore(
             torch.from_numpy(samples.features),
             samples.labels,

@@ -19,16 +19,17 @@ from pfedgp_core.data.value_range import RANGES, usual_range
 from pfedgp_core.errors import ArtefactError, ConfigError, PFedGPError
 from pfedgp_core.floors.discriminant import whitening
 from pfedgp_core.foreign_code import refuse_foreign_code
-from pfedgp_core.kernels.base import unit_sphere
 from pfedgp_core.memory import MemoryLimit, require_memory
 from pfedgp_core.metrics.calibration import TEMPERATURE_LIMITS, is_temperature
 from pfedgp_core.metrics.model_temperature import is_spread
 from pfedgp_core.model.covariance import covariance_of, shared_part
 from pfedgp_core.model.features import compute_features
+from pfedgp_core.model.metric import Metric
 from pfedgp_core.model.needs import Workload, client_needs, model_needs
 from pfedgp_core.model.network import feature_width
 from pfedgp_core.model.shared import SharedState
 from pfedgp_core.registry import METHODS, TASKS
+from pfedgp_core.tree.variants.prior_mean import LogitsOf
 from pfedgp_core.words import cut
 
 __all__ = ["TrainedModel"]
@@ -197,14 +198,19 @@ class TrainedModel:
         return state.requires_grad_(False).eval()
 
     @cached_property
-    def metric(self) -> Tensor | None:
-        """What features on the unit sphere are multiplied by, [d, d]; None where they stay as they are."""
+    def metric(self) -> Metric | None:
+        """What becomes of the network's features; None where they stay as they are."""
         if not _whitens(self.settings):
             return None
         name = self.settings.method
         shrinkage = self.settings.own.get(f"{name}.shrinkage", METHODS[name].settings)
         covariance = covariance_of(self.vector, feature_width(self.state.network, self.input_shape))
-        return whitening(covariance, float(shrinkage)).float()
+        return Metric(whitening(covariance, float(shrinkage)).float(), self.state.head)
+
+    @property
+    def logits_of(self) -> LogitsOf | None:
+        """The shared head, of `features`; None where there is none."""
+        return self.state.head if self.metric is None else self.metric.head
 
     def prepare(self) -> "TrainedModel":
         """Build the network, so that a model that does not fit is refused before data are read; raises as `state`."""
@@ -242,7 +248,7 @@ class TrainedModel:
         return torch.cat([self._in_metric(compute_features(network, row[None].clone())) for row in ready])
 
     def _in_metric(self, features: Tensor) -> Tensor:
-        return features if self.metric is None else unit_sphere(features) @ self.metric
+        return features if self.metric is None else self.metric(features)
 
 
 def _whitens(settings: Settings) -> bool:

@@ -4,7 +4,7 @@ import pytest
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError
-from pfedgp_core.presets import preset_settings
+from pfedgp_core.presets import preset_of, preset_settings
 from pfedgp_core.registry import METHODS
 
 
@@ -87,3 +87,13 @@ def test_the_prior_mean_zero_is_a_preset_of_the_defaults() -> None:
 def test_auto_is_one_of_the_two() -> None:
     assert preset_settings("auto", {}) == preset_settings("shared-head", {})
     assert preset_settings("auto", {"rounds": 59}) == preset_settings("zero-mean", {})
+
+
+@pytest.mark.parametrize("given", [{}, {"rounds": 59}])
+def test_what_auto_takes_for_a_server_s_sites_is_decided_in_the_same_place(given: dict[str, int]) -> None:
+    simulated, deployed = preset_of("auto", given), preset_of("auto", given, deployed=True)
+    assert simulated.settings == preset_settings("auto", given)
+    assert simulated.note.startswith("Prior mean: ")
+    assert deployed.settings == preset_settings("zero-mean", given)
+    assert "one site could spoil" in deployed.note
+    assert preset_of("shared-head", given, deployed=True) == (preset_settings("shared-head", given), "")

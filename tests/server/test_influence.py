@@ -59,7 +59,9 @@ def test_a_site_that_replaces_the_model_in_round_1_is_named_in_the_log(
 ) -> None:
     with caplog.at_level(logging.WARNING, "pfedgp.server"):
         federate(FIVE.replace(rounds=1), tmp_path / "run", replaced(77.0))
-    assert any(f"round 1: {ATTACKER} sent an update of " in message for message in caplog.messages)
+    said = next(message for message in caplog.messages if f"round 1: {ATTACKER} sent an update of " in message)
+    assert f"max-update-norm = {FIVE.max_update_norm:g})" in said
+    assert 20 < float(said.partition("set max-update-norm to ")[2].partition(" or more")[0]) < 1000
 
 
 def test_a_site_below_the_refusal_is_shortened_and_named_in_the_record(tmp_path: Path) -> None:

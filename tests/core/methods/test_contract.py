@@ -189,3 +189,9 @@ def test_a_run_that_is_cut_off_goes_on_to_the_same_bits(name: str) -> None:
 def test_it_learns_the_digits(name: str) -> None:
     # A guess is right one time in ten; one network for all, from clients of two classes each, needs longer than this.
     assert trained(name)[0].accuracy() > 0.3
+
+
+@ALL
+def test_what_a_client_alone_has_is_a_state_to_predict_with(name: str) -> None:
+    method = method_of(name)
+    assert len(method.alone()) == len(method.initial())

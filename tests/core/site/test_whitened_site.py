@@ -11,7 +11,6 @@ import torch
 from pfedgp_core.config import Settings
 from pfedgp_core.data.samples import Split, TensorSplit
 from pfedgp_core.errors import DataError
-from pfedgp_core.kernels.base import unit_sphere
 from pfedgp_core.methods.make import make_method, require_onboards
 from pfedgp_core.methods.whitened import WhitenedPredictor, WhitenedTree
 from pfedgp_core.numerics.streams import Stream
@@ -67,10 +66,10 @@ def test_on_the_same_features_they_are_so_to_the_bit() -> None:
     predictor = in_simulation(site.model, data(40))
     raw = torch.randn(20, WIDTH, generator=torch.Generator().manual_seed(3))
     labels = torch.arange(20) % 2
-    root, stream = predictor.classifier._root, Stream(0, "site")  # type: ignore[attr-defined]
+    metric, stream = predictor.classifier.metric, Stream(0, "site")  # type: ignore[attr-defined]
     kernel = site.model.state.kernel(site.model.settings)
-    tree = WhitenedTree(root, site.model.settings, stream, kernel, unit_sphere(raw), labels)
-    expected = tree.log_probabilities(unit_sphere(raw)).numpy()
+    tree = WhitenedTree(metric, site.model.settings, stream, kernel, raw, labels)
+    expected = tree.log_probabilities(raw).numpy()
     found = tree.tree.predict_log_proba(site.model._in_metric(raw))
     np.testing.assert_array_equal(found, expected)
 

@@ -10,15 +10,17 @@ from flwr.app import Message
 from pfedgp_core.config import Settings
 from pfedgp_core.data.tables.summary import TableSummary
 from pfedgp_core.learning.privacy import spent
+from pfedgp_core.model.shared import SharedState
 from pfedgp_core.policy.ledger import Ledger
 from pfedgp_core.policy.refusals import last_refusal
 from pfedgp_core.policy.runs import Runs, run_hash
 from pfedgp_core.policy.site_policy import FILE, FOLDER
+from pfedgp_core.prior_choice import SHARED_HEAD
 from pfedgp_core.wire.hello import Hello
 from pfedgp_core.wire.layout import unpack
 from pfedgp_core.wire.names import CONFIG
 from server.flower.messages import request, request_config
-from tests.client.site_requests import OWN, THETA, node
+from tests.client.site_requests import OWN, SPEC_OF_DIGITS, THETA, node
 from tests.own_sites import archive, rows_of
 from tests.pfedgp.site.gated import GatedSite, Spoil, fields_of, refused
 from tests.ward_tables import rules_by_hand, ward, write
@@ -155,7 +157,22 @@ def test_a_ledger_of_a_former_version_has_no_evaluations(tmp_path: Path) -> None
     assert Ledger.read(tmp_path).updates == {run_hash(OWN): 1}
 
 
-def test_a_long_update_does_not_leave(tmp_path: Path) -> None:
+@pytest.mark.parametrize("head", [False, True])
+def test_a_long_update_does_not_leave_and_its_refusal_names_the_bound_that_lets_it_out(
+    tmp_path: Path, head: bool
+) -> None:
+    site = GatedSite(tmp_path, ANY + "max-update-norm = 1e-6\n")
+    run = Settings.from_run_config({**OWN.to_run_config(), **(SHARED_HEAD if head else {})})
+    theta = SharedState.initial(run, SPEC_OF_DIGITS.input_shape, len(SPEC_OF_DIGITS.class_names)).to_vector()
+    assert refused(site.ask("train", run, theta))
+    said = site.said[-1]
+    assert ("--preset zero-mean: a shared head makes updates about ten times as long" in said) is head
+    bound = said.partition("set it to ")[2].partition(" or more")[0]
+    (tmp_path / FOLDER / FILE).write_text(ANY + f"max-update-norm = {bound}\n")
+    assert not refused(site.ask("train", run, theta))
+
+
+def test_a_long_update_does_not_leave_encoded_or_not(tmp_path: Path) -> None:
     site = GatedSite(tmp_path, ANY + "max-update-norm = 1e-6\n")
     assert refused(site.ask("train"))
     assert refused(site.ask("train", OWN.replace(update_encoding="int8")))
