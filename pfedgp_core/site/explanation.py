@@ -1,9 +1,16 @@
 r"""The training samples behind an answer: what each adds to it, and what the answer would be without them.
 
-A node's posterior mean is a sum over its training samples, :math:`\mu = \sum_i \alpha_i k(x, x_i)`. The weight of a
-sample is its term, towards the answer's side, summed over the nodes on the path to the answer and averaged over the
-chains: a part of the latent value, in log-odds before the variance is taken into account. Without samples S at fixed
-omega the node has, with :math:`Q = (K + \Omega^{-1})^{-1}` and :math:`k` the covariances with all its samples,
+Given omega, a node regresses on pseudo-targets z with noise 1 / omega, of the sign of the labels
+(:math:`z = \kappa / \omega`), and its posterior mean is a smoother of them: with :math:`Q = (K + \Omega^{-1})^{-1}` and
+:math:`k` the covariances with all its samples,
+
+.. math::
+    \mu = k' \alpha = \sum_i (Qk)_i z_i, \qquad z = Q^{-1} \alpha = K \alpha + \Omega^{-1} \alpha
+
+(about a shared head: :math:`z - m`). The weight of a sample is its term :math:`(Qk)_i z_i`, towards the answer's side,
+summed over the nodes on the path to the answer, with the chains' mean of omega and alpha: a part of the latent value,
+in log-odds before the variance is taken into account. Terms :math:`\alpha_i k_i` have the same sum, but near samples
+that pull to different sides have large ones, which take each other away. Without samples S at fixed omega
 
 .. math::
     \mu' = \mu - (Qk)_S' \, Q_{SS}^{-1} \alpha_S, \qquad v' = v + (Qk)_S' \, Q_{SS}^{-1} (Qk)_S
@@ -44,7 +51,7 @@ class Explanations:
     ids : tuple of T tuples of n str
         Of these samples; empty texts where the site does not know them.
     weights : numpy.ndarray, float64 [T, n]
-        What each adds to the answer's latent values; negative where it speaks against the answer.
+        What each adds to the answer's latent values, see above; negative where it speaks against the answer.
     without : numpy.ndarray, float64 [T]
         Probability of the same answer without these n samples.
     head : numpy.ndarray, float64 [T], or None
@@ -110,7 +117,7 @@ class Explainer:
             for node, (known, cache) in zip(self.site.classifier.tree_.nodes, self._nodes, strict=True):
                 side = np.isin(predicted, node.left).astype(int) - np.isin(predicted, node.right)
                 if known.own is not None and len(known.own.places):
-                    terms = cache.weights.mean(0)[:, None].double() * known.gp.cross(new)[0].double()
+                    terms = _terms(known, cache, new)
                     towards.index_add_(0, known.own.rows, terms[known.own.places] * torch.from_numpy(side))
             order = towards.argsort(dim=0, descending=True, stable=True)[: self.count]
             rows, weights = order.T, towards.gather(0, order).T
@@ -148,6 +155,15 @@ class Explainer:
                 left, right = apply_class_ratio(left, right, *known.log_ratio)
             sides.append((left.double(), right.double()))
         return class_log_probabilities(tree, sides, len(new)).double().numpy()
+
+
+def _terms(known: NodeGP, cache: CachedNode, new: Tensor) -> Tensor:
+    """What each of a node's points adds to its mean at points [T, d], float64 [n, T]; they sum to the mean - m."""
+    gram, alpha = known.gp.gram.detach(), cache.weights.mean(0).double()
+    d, L = dense.factorise(gram, cache.omega.mean(0, keepdim=True))
+    half = torch.linalg.solve_triangular(L[0], torch.diag(d[0]), upper=False).double()
+    targets = gram.double() @ alpha + alpha / d[0].double().square()
+    return half.T @ (half @ known.gp.cross(new)[0].double()) * targets[:, None]
 
 
 def _moments_without(known: NodeGP, cache: CachedNode, new: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:

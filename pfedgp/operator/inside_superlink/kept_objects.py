@@ -8,13 +8,15 @@ does not grow with the models under way.
 A SuperLink that is killed finds its messages again. What it says to the database and to the files is no transaction,
 so their order is: a tree and a content are written before the database says so, and a message's tree is removed before
 anything below it. Whatever a kill leaves is a whole message, or files of none, which the next start removes.
+
+A SuperLink without a database keeps contents in memory, and trees as they are kept here.
 """
 
 import importlib
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pfedgp.operator.inside_superlink.kept_store import KEPT, KeptStore, check_tree
+from pfedgp.operator.inside_superlink.kept_store import KEPT, KeptStore, OwnTrees, check_tree
 from pfedgp.operator.inside_superlink.message_files import MessageFiles
 from pfedgp_core.patch import Patch, lacks
 from pfedgp_core.wire.carried import FILED, ids_of
@@ -30,7 +32,7 @@ _CHECKS = "flwr.supercore.inflatable.inflatable_utils"
 
 
 class KeptObjects(Patch):
-    """Gives a SuperLink with a database a store whose objects are files.
+    """Gives a SuperLink with a database a store whose objects are files, and one without a store of own trees.
 
     Parameters
     ----------
@@ -49,6 +51,7 @@ class KeptObjects(Patch):
     def missing(self) -> str:
         """What of the stores of objects is gone."""
         parts = [lacks(_FACTORY, "ObjectStoreFactory.store"), lacks(_FACTORY, "SqlObjectStore", {"database_path"})]
+        parts += [lacks(_FACTORY, "InMemoryObjectStore", {"verify"})]
         parts += [
             lacks(_SQL, f"SqlObjectStore.{name}") for name in ("initialize", "session", "get_object_tree", "clear")
         ]
@@ -65,7 +68,7 @@ class KeptObjects(Patch):
         return next(filter(None, parts), "")
 
     def apply(self) -> None:
-        """Replace the store that a database gets."""
+        """Replace the store that a database gets, and the one in memory."""
         assert self._folder is not None
         assert self._large is not None
         folder, large = self._folder, self._large
@@ -84,7 +87,12 @@ class KeptObjects(Patch):
             kept.initialize = initialize
             return kept
 
-        module.SqlObjectStore = store
+        memory: Any = importlib.import_module(_STORE).InMemoryObjectStore
+
+        class InMemoryStore(OwnTrees, memory):  # type: ignore[misc]
+            """Flower's store in memory, whose messages have their own trees."""
+
+        module.SqlObjectStore, module.InMemoryObjectStore = store, InMemoryStore
 
 
 def keeping(folder: Path, large: Path) -> Any:

@@ -1,6 +1,6 @@
-"""The store of `KeptObjects`: which messages are under way, with the tree of each, and which objects have come.
+"""The stores of `KeptObjects`: which messages are under way, with the tree of each, and which objects have come.
 
-It knows each object as a part of messages, and of no other object. What a message says of its parts, which may be a
+They know each object as a part of messages, and of no other object. What a message says of its parts, which may be a
 site's lie, so concerns no other message that has them too.
 """
 
@@ -12,15 +12,61 @@ from pfedgp.operator.inside_superlink.message_files import MessageFiles
 from pfedgp_core.files.object_files import is_id
 from pfedgp_core.wire.carried import FILED, fitting_ids
 
-__all__ = ["KEPT", "MOST_OBJECTS", "KeptStore", "check_tree"]
+__all__ = ["KEPT", "MOST_OBJECTS", "KeptStore", "OwnTrees", "check_tree"]
 
 MOST_OBJECTS = 500_000  # under way at a time, a kilobyte of memory each: a message of a model of 45 MB has a dozen
 KEPT = b"\0pfedgp: this object is a file of a message"  # in the place of a content
 _Before: Any = object  # Flower's store, which is imported where it is needed
 
 
-class KeptStore(_Before):  # type: ignore[misc]
-    """Goes before Flower's store in memory, whose contents are files then. An OSError says that there is no room.
+class OwnTrees(_Before):  # type: ignore[misc]
+    """Goes before Flower's store in memory: each message has the tree that it was announced with."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.trees: dict[str, bytes] = {}
+
+    def preregister(self, run_id: int, object_tree: Any) -> list[str]:
+        """Note the objects of a message; those that are missing. ValueError as from `check_tree`."""
+        object_tree.DiscardUnknownFields()
+        with self.lock_store:
+            check_tree(object_tree, self)
+            self.announced(run_id, object_tree)
+            return self.note(run_id, object_tree)
+
+    def announced(self, run_id: int, object_tree: Any) -> None:
+        """A message comes whose tree is sound."""
+
+    def note(self, run_id: int, object_tree: Any) -> list[str]:
+        """Note the objects of a sound tree."""
+        missing: list[str] = super().preregister(run_id, _parts(object_tree))
+        self.trees[object_tree.object_id] = object_tree.SerializeToString()
+        return missing
+
+    def get_object_tree(self, object_id: str) -> Any:
+        """The tree of a message."""
+        with self.lock_store:
+            content = self.trees.get(object_id)
+            known = super().get_object_tree(object_id)
+        return known if content is None else type(known).FromString(content)
+
+    def delete(self, object_id: str) -> None:
+        """Delete an object, and those below it that nobody else has."""
+        with self.lock_store:
+            entry = self.store.get(object_id)
+            if entry is not None and entry.ref_count == 0:
+                self.trees.pop(object_id, None)
+                super().delete(object_id)
+
+    def clear(self) -> None:
+        """Delete all."""
+        with self.lock_store:
+            super().clear()
+            self.trees.clear()
+
+
+class KeptStore(OwnTrees):
+    """The same with contents that are files. An OSError says that there is no room.
 
     Parameters
     ----------
@@ -32,30 +78,17 @@ class KeptStore(_Before):  # type: ignore[misc]
     def __init__(self, files: MessageFiles, large: Path) -> None:
         super().__init__(verify=False)  # which is done here, before a content is a file
         self._files, self._large = files, large
-        self.trees: dict[str, bytes] = {}  # of each message, as it was announced
 
-    def preregister(self, run_id: int, object_tree: Any) -> list[str]:
-        """Note the objects of a message; those that are missing."""
-        object_tree.DiscardUnknownFields()
-        with self.lock_store:
-            check_tree(object_tree, self)
-            self._files.write_tree(run_id, object_tree)
-            return self.note(run_id, object_tree)
+    def announced(self, run_id: int, object_tree: Any) -> None:
+        """See `OwnTrees`: the tree becomes a file."""
+        self._files.write_tree(run_id, object_tree)
 
     def note(self, run_id: int, object_tree: Any) -> list[str]:
         """Do so for one whose tree is a file."""
-        missing: list[str] = super().preregister(run_id, _parts(object_tree))
-        self.trees[object_tree.object_id] = object_tree.SerializeToString()
+        missing = super().note(run_id, object_tree)
         for object_id in missing:
             self.store[object_id].content = b""  # the file of it may have gone
         return missing
-
-    def get_object_tree(self, object_id: str) -> Any:
-        """The tree of a message."""
-        with self.lock_store:
-            content = self.trees.get(object_id)
-            known = super().get_object_tree(object_id)
-        return known if content is None else type(known).FromString(content)
 
     def put(self, object_id: str, object_content: bytes) -> None:
         """Store an object."""
@@ -99,7 +132,6 @@ class KeptStore(_Before):  # type: ignore[misc]
             if entry is not None and entry.ref_count == 0:
                 if object_id in self.trees:
                     self._files.remove_tree(object_id)
-                    del self.trees[object_id]
                 super().delete(object_id)
                 self._files.remove(object_id)
 
@@ -107,7 +139,6 @@ class KeptStore(_Before):  # type: ignore[misc]
         """Delete all."""
         with self.lock_store:
             super().clear()
-            self.trees.clear()
             self._files.sweep(set())
 
 

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+from pfedgp_core.data.samples import Split
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.gp.full import FullGP
+from pfedgp_core.gp.prediction_cache import CachedNode
 from pfedgp_core.kernels.base import unit_sphere
 from pfedgp_core.site.explanation import Explainer
+from pfedgp_core.site.samples import SiteSamples
 from pfedgp_core.site.saved import SavedSite
 from tests.core.site.test_forgetting import named_site
 from tests.core.site.test_saved import data, site_of
@@ -36,6 +39,34 @@ def test_all_weights_sum_to_the_mean_on_the_path() -> None:
         expected += (np.isin(predicted, node.left).astype(int) - np.isin(predicted, node.right)) * mean
     np.testing.assert_allclose(found.weights.sum(axis=1), expected, atol=1e-3)
     assert (np.diff(found.weights, axis=1) <= 0).all()
+
+
+def test_samples_whose_kernel_terms_take_each_other_away_are_not_named_for_answers_elsewhere() -> None:
+    """Two near samples of either class on the other class's side, and an answer far from them.
+
+    Each has by far the largest weight alpha of its class, as the posterior cannot fit it.
+    """
+    split = data(30, (0, 1))
+    inputs, labels = split.inputs.copy(), split.labels.copy()
+    first, second = np.flatnonzero(labels == 0), np.flatnonzero(labels == 1)
+    inputs[first[0]] = inputs[second[1]] + np.float32(1e-3)  # one of class 0 among class 1
+    inputs[second[0]] = inputs[first[1]] + np.float32(1e-3)
+    model = site_of(30, (0, 1)).model
+    site = SavedSite.fit("ward", model, SiteSamples.compute(Split(inputs, labels), model))
+    ((known, omega),) = site.classifier.nodes_
+    assert known.own is not None
+    features = torch.from_numpy(site.samples.features)
+    prediction = site.predict_features(features)
+    right = prediction.predicted == site.samples.labels
+    odd = np.flatnonzero(~right)
+    assert len(odd) == 2
+    cache = CachedNode(known.gp, omega)
+    alpha = cache.weights.mean(0)[known.own.places[known.own.rows.argsort()]].abs().numpy()
+    assert set(alpha.argsort()[-2:]) == set(odd.tolist())
+    found = Explainer(site, 1).explain(features[right], prediction.predicted[right])
+    assert not np.isin(found.rows[:, 0], odd).any()
+    # What speaks most for an answer is of the answer's class.
+    assert (site.samples.labels[found.rows[:, 0]] == prediction.predicted[right]).all()
 
 
 def test_without_them_is_a_gaussian_process_on_the_others_at_the_same_omega() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from flwr.proto.message_pb2 import ObjectTree
+from flwr.supercore.constant import FLWR_IN_MEMORY_DB_NAME
 
 from pfedgp_core.wire.carried import FILED
 from tests.pfedgp.operator.inside_superlink import test_carried_objects as carried
@@ -44,9 +45,11 @@ def test_a_file_that_is_spoilt_is_not_given_and_is_asked_for_again(damage: Damag
     assert set(files_in(kept)) <= {"moved"}
 
 
-def test_what_a_site_says_of_an_object_is_nothing_to_other_messages(kept: Path, database: str) -> None:
-    """A site guesses what the server will send, and announces it with a part that never comes, or without its own."""
-    link = carried.SuperLink(database)
+def lied_about(link: carried.SuperLink) -> tuple[int, Any, Any, list[Any]]:
+    """A run, a message of it, and one that the server will send, with what a site says of its objects before.
+
+    The site guesses them, and announces them with a part that never comes, or without their own.
+    """
     run, node, first = sent(link)
     request = carried.request_to(run, node, 7)
     record = carried.tree(request).children[0]
@@ -55,6 +58,31 @@ def test_what_a_site_says_of_an_object_is_nothing_to_other_messages(kept: Path, 
     lies = [ObjectTree(object_id=lie.object_id, children=[*lie.children, never]) for lie in lies]
     for each, lie in enumerate([*lies, ObjectTree(object_id=record.object_id)]):
         link.store.preregister(run, ObjectTree(object_id=f"{each:064x}", children=[lie]))
+    return run, first, request, lies
+
+
+def test_what_a_site_says_of_an_object_is_nothing_to_other_messages_in_memory(kept: Path) -> None:
+    """As with ``--no-database``."""
+    link = carried.SuperLink(FLWR_IN_MEMORY_DB_NAME)
+    run, first, request, _ = lied_about(link)
+    assert link.send(run, request, carried.contents_of(request)) == []
+    assert link.store.get_object_tree(request.object_id) == carried.tree(request)
+    assert link.store.get_object_tree(first.object_id) == carried.tree(first)
+    link.confirm(run, first.object_id)
+    assert link.store.get_object_tree(request.object_id) == carried.tree(request)
+    again = ObjectTree(object_id=request.object_id, children=[ObjectTree(object_id="a" * 64)])
+    with pytest.raises(ValueError, match="other children"):
+        link.store.preregister(run, again)
+    with pytest.raises(ValueError, match="no part of one"):
+        link.store.preregister(run, ObjectTree(object_id="a" * 64, children=[carried.tree(request)]))
+    link.confirm(run, request.object_id)
+    link.store.delete_objects_in_run(run)
+    assert (len(link.store), link.store.trees, files_in(kept)) == (0, {}, [])
+
+
+def test_what_a_site_says_of_an_object_is_nothing_to_other_messages(kept: Path, database: str) -> None:
+    link = carried.SuperLink(database)
+    run, first, request, lies = lied_about(link)
     assert link.send(run, request, carried.contents_of(request)) == []
     assert link.store.get_object_tree(request.object_id) == carried.tree(request)
     link.confirm(run, first.object_id)
