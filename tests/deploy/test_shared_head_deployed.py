@@ -1,4 +1,4 @@
-"""A run with a shared head over TLS: the head is in its model, and a new site begins with it, predicts and certifies."""
+"""A run with a shared head over TLS: its model holds the head, and a new site begins with it, predicts, certifies."""
 
 import csv
 import json
