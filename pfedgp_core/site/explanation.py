@@ -163,7 +163,8 @@ def _terms(known: NodeGP, cache: CachedNode, new: Tensor) -> Tensor:
     d, L = dense.factorise(gram, cache.omega.mean(0, keepdim=True))
     half = torch.linalg.solve_triangular(L[0], torch.diag(d[0]), upper=False).double()
     targets = gram.double() @ alpha + alpha / d[0].double().square()
-    return half.T @ (half @ known.gp.cross(new)[0].double()) * targets[:, None]
+    smoother: Tensor = half.T @ (half @ known.gp.cross(new)[0].double())
+    return smoother * targets[:, None]
 
 
 def _moments_without(known: NodeGP, cache: CachedNode, new: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
