@@ -1,8 +1,9 @@
 """Named sets of settings below what a user gives.
 
 ``paper``: those of Achituve et al. (2021). ``shared-head``: a softmax head of all clients is the prior mean of their
-trees (`pfedgp_core.tree.variants.prior_mean`). ``zero-mean``: their prior mean is zero, as the defaults of the settings
-have it. ``auto``, where a user names none: one of these two (`pfedgp_core.prior_choice`).
+trees (`pfedgp_core.tree.variants.prior_mean`), and the states of a long run are averaged (`pfedgp_core.averaging`).
+``zero-mean``: their prior mean is zero, as the defaults of the settings have it. ``auto``, where a user names none: one
+of these two (`pfedgp_core.prior_choice`).
 
 Defaults may move away from the paper; its preset stays. What the paper leaves open is as its authors' scripts have it,
 and where these are silent, as it is here by default at the time of writing.
@@ -11,6 +12,7 @@ and where these are silent, as it is here by default at the time of writing.
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from pfedgp_core.averaging import averaging, averaging_note
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.prior_choice import SHARED_HEAD, prior_choice, zero_mean
@@ -114,7 +116,7 @@ def _shared_head(chosen: Mapping[str, Any]) -> Flat:
             f"preset = 'shared-head' is for methods with Gaussian processes, and method = {cut(repr(method), 60)} has "
             "none: leave out one of the two."
         )
-    return dict(SHARED_HEAD)
+    return SHARED_HEAD | averaging(chosen)
 
 
 PRESETS: dict[str, Callable[[Mapping[str, Any]], Flat]] = {
@@ -164,7 +166,10 @@ def preset_of(name: str, chosen: Mapping[str, Any], deployed: bool = False) -> P
     if name != AUTO:
         return Preset(PRESETS[name](chosen))
     choice = prior_choice(chosen, deployed)
-    return Preset(dict(SHARED_HEAD) if choice.head else zero_mean(), choice.note)
+    if not choice.head:
+        return Preset(zero_mean(), choice.note)
+    averaged = averaging_note(chosen)
+    return Preset(_shared_head(chosen), f"{choice.note} {averaged}" if averaged else choice.note)
 
 
 def preset_settings(name: str, chosen: Mapping[str, Any]) -> Flat:
