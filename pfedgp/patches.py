@@ -20,16 +20,19 @@ def patches_of(side: str) -> tuple[Patch, ...]:
         from pfedgp.operator.inside_superlink.kept_objects import KeptObjects
         from pfedgp.operator.inside_superlink.kept_replies import KeptReplies
         from pfedgp.operator.inside_superlink.known_keys import KnownKeys
+        from pfedgp.operator.inside_superlink.known_runs import KnownRuns
         from pfedgp.operator.inside_superlink.long_log import LongLog
         from pfedgp.operator.inside_superlink.rare_cleanup import RareCleanup
         from pfedgp.operator.inside_superlink.redelivery import Redelivery
+        from pfedgp.operator.inside_superlink.summed_traffic import SummedTraffic
         from pfedgp.operator.kept_claims import KeptClaims
         from pfedgp.processes.short_ways import ShortWays
         from pfedgp.processes.whole_bodies import SuperLinkBodies
         from server.flower.patches import SERVER_PATCHES
 
         safe = (FleetGuard(), Redelivery(), KeptReplies(), BoundedReplies())
-        fast = (SuperLinkBodies(), RareCleanup(), LongLog(), KnownKeys(), HeldLooks(), ShortWays())
+        statements = (RareCleanup(), LongLog(), KnownKeys(), KnownRuns(), SummedTraffic())
+        fast = (SuperLinkBodies(), *statements, HeldLooks(), ShortWays())
         objects = (FiledObjects(), KeptObjects(), CarriedObjects(), EndedRuns())
         return (*SERVER_PATCHES, *safe, WholeDatabase(), KeptClaims(), *fast, *objects)
     if side == "site":

@@ -25,9 +25,11 @@ def main(arguments: Sequence[str]) -> None:
     from pfedgp.operator.inside_superlink.kept_objects import KeptObjects
     from pfedgp.operator.inside_superlink.kept_replies import KeptReplies
     from pfedgp.operator.inside_superlink.known_keys import KnownKeys
+    from pfedgp.operator.inside_superlink.known_runs import KnownRuns
     from pfedgp.operator.inside_superlink.long_log import LongLog
     from pfedgp.operator.inside_superlink.rare_cleanup import RareCleanup
     from pfedgp.operator.inside_superlink.redelivery import Redelivery
+    from pfedgp.operator.inside_superlink.summed_traffic import SummedTraffic
     from pfedgp.processes.short_ways import ShortWays
     from pfedgp.processes.whole_bodies import SuperLinkBodies
 
@@ -39,7 +41,8 @@ def main(arguments: Sequence[str]) -> None:
         sys.exit(str(error))
     large = Path(arguments[1])
     objects = (FiledObjects(large), KeptObjects(large.with_name("messages"), large), CarriedObjects(), EndedRuns(large))
-    optional = (SuperLinkBodies(), RareCleanup(), LongLog(), KnownKeys(), *objects, HeldLooks(), ShortWays())
+    statements = (RareCleanup(), LongLog(), KnownKeys(), KnownRuns(), SummedTraffic())
+    optional = (SuperLinkBodies(), *statements, *objects, HeldLooks(), ShortWays())
     for patch in (*patches, *(patch for patch in optional if not lost_patches([patch]))):
         patch.apply()
     sys.argv = list(arguments[2:])

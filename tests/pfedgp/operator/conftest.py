@@ -10,6 +10,7 @@ from flwr.supercore.object_store.in_memory_object_store import InMemoryObjectSto
 from flwr.supercore.object_store.sql_object_store import SqlObjectStore
 
 from pfedgp.operator.inside_superlink.kept_objects import KeptObjects
+from tests.pfedgp.operator.inside_superlink.test_redelivery import SuperLink
 
 
 @pytest.fixture(scope="module")
@@ -48,3 +49,9 @@ def database(request: pytest.FixtureRequest, tmp_path: Path, empty: Path) -> str
     if request.param == "files":
         request.getfixturevalue("kept")
     return str(shutil.copy(empty, tmp_path / "state.db"))
+
+
+@pytest.fixture
+def link(tmp_path: Path, empty: Path) -> SuperLink:
+    """Flower's SuperLink with a database on disk, as it is without patches of its answers."""
+    return SuperLink(str(shutil.copy(empty, tmp_path / "state.db")), mended=False)

@@ -1,12 +1,10 @@
 """Whose a key is is kept for seconds, and a removed site is refused at once, on Flower's own state in a database."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from flwr.common.constant import NOOP_FLWR_AID
 from flwr.server.superlink.linkstate import SqlLinkState
-from flwr.supercore.object_store import ObjectStoreFactory
 
 from pfedgp.operator.inside_superlink import known_keys
 from pfedgp.operator.inside_superlink.known_keys import KEPT, KnownKeys
@@ -23,13 +21,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
         monkeypatch.setattr(SqlLinkState, name, getattr(SqlLinkState, name))
     KnownKeys().apply()
     return fake
-
-
-@pytest.fixture
-def link(tmp_path: Path) -> SuperLink:
-    path = str(tmp_path / "state.db")
-    ObjectStoreFactory(path).store()
-    return SuperLink(path, mended=False)
 
 
 def queries(link: SuperLink) -> list[str]:

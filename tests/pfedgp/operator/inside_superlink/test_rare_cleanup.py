@@ -1,11 +1,9 @@
 """Dead tasks are looked for once a second, on Flower's own state in a database."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from flwr.supercore.corestate.sql_corestate import SqlCoreState
-from flwr.supercore.object_store import ObjectStoreFactory
 
 from pfedgp.operator.inside_superlink import rare_cleanup
 from pfedgp.operator.inside_superlink.rare_cleanup import EVERY, RareCleanup
@@ -22,13 +20,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
     monkeypatch.setattr(SqlCoreState, "_cleanup_expired_task_tokens", former)  # put back in the end
     RareCleanup().apply()
     return fake
-
-
-@pytest.fixture
-def link(tmp_path: Path) -> SuperLink:
-    path = str(tmp_path / "state.db")
-    ObjectStoreFactory(path).store()
-    return SuperLink(path, mended=False)
 
 
 def status(link: SuperLink, run: int) -> str:

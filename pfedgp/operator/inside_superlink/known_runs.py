@@ -1,0 +1,112 @@
+"""Which runs work, kept for a second: Flower's SuperLink asks its database with each object that a site gets or sends.
+
+A model of 45 MB is nine objects. Only that a run works is kept: one that is stopped is asked for again at once, one
+that ends in another way after `KEPT`, and Flower cleans up after it as ever. Calls that announce or confirm messages
+ask each time.
+"""
+
+import functools
+import importlib
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from pfedgp_core.patch import Patch, lacks
+
+__all__ = ["KEPT", "KnownRuns"]
+
+KEPT = 1.0  # seconds
+_SITES = "flwr.server.superlink.fleet.message_handler.message_handler"
+_STATES = "flwr.server.superlink.linkstate"
+_MOVES, _STATUS, _END = ("push_object", "pull_object"), "get_run_status", "finish_task"
+
+
+class KnownRuns(Patch):
+    """Lets the calls that move objects to and from sites keep which runs work.
+
+    Parameters
+    ----------
+    sites : module, optional
+        With the answers of the Fleet API; Flower's by default.
+    states : class, optional
+        Of states in a database; Flower's by default.
+    """
+
+    name: ClassVar = "known-runs"
+    purpose: ClassVar = "an object that a site fetches or sends does not ask the database whether its run works"
+
+    def __init__(self, sites: Any = None, states: Any = None) -> None:
+        self._sites, self._states = sites, states
+
+    def missing(self) -> str:
+        """Whether what moves objects, what a run's status comes from, or what ends a run is gone."""
+        parts = [lacks(_SITES, move, {"request", "state"}) for move in _MOVES]
+        parts += [lacks(_STATES, f"SqlLinkState.{_STATUS}", {"run_ids"})]
+        parts += [lacks(_STATES, f"SqlLinkState.{_END}"), lacks("flwr.common.constant", "Status.RUNNING")]
+        return next(filter(None, parts), "")
+
+    def apply(self) -> None:
+        """Give the calls that move objects a state that knows, and hear of runs that end."""
+        sites: Any = self._sites or importlib.import_module(_SITES)
+        states: Any = self._states or importlib.import_module(_STATES).SqlLinkState
+        known = _Known(states)
+        for move in _MOVES:
+            setattr(sites, move, known.moving(getattr(sites, move)))
+        setattr(states, _END, known.ended(getattr(states, _END)))
+
+
+class _Known:
+    """Statuses of runs that work, by database and run, and since when."""
+
+    def __init__(self, states: type) -> None:
+        self._states = states
+        self._lock = threading.Lock()
+        self._found: dict[tuple[str, int], tuple[Any, float]] = {}
+
+    def moving(self, move: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(move)
+        def quick(request: Any, state: Any) -> Any:
+            return move(request, _Knowing(state, self) if isinstance(state, self._states) else state)
+
+        return quick
+
+    def ended(self, end: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(end)
+        def forgetting(*given: Any, **named: Any) -> Any:
+            try:
+                return end(*given, **named)
+            finally:
+                with self._lock:
+                    self._found.clear()
+
+        return forgetting
+
+    def statuses(self, state: Any, run_ids: set[int]) -> dict[int, Any]:
+        from flwr.common.constant import Status
+
+        database, now = str(getattr(state, "database_url", "")), time.monotonic()
+        with self._lock:
+            kept = {run: self._found.get((database, run), (None, float("-inf"))) for run in run_ids}
+        if all(now - since < KEPT for _, since in kept.values()):
+            return {run: status for run, (status, _) in kept.items()}
+        found: dict[int, Any] = state.get_run_status(run_ids)
+        with self._lock:
+            for run in run_ids:
+                self._found.pop((database, run), None)
+                if run in found and found[run].status == Status.RUNNING:
+                    self._found[database, run] = found[run], now
+        return found
+
+
+class _Knowing:
+    """A state that answers from what is known whether a run works."""
+
+    def __init__(self, state: Any, known: _Known) -> None:
+        self._state, self._known = state, known
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._state, name)
+
+    def get_run_status(self, run_ids: set[int]) -> dict[int, Any]:
+        return self._known.statuses(self._state, run_ids)
