@@ -24,6 +24,7 @@ def patches_of(side: str) -> tuple[Patch, ...]:
         from pfedgp.operator.inside_superlink.long_log import LongLog
         from pfedgp.operator.inside_superlink.rare_cleanup import RareCleanup
         from pfedgp.operator.inside_superlink.redelivery import Redelivery
+        from pfedgp.operator.inside_superlink.short_claims import ShortClaims
         from pfedgp.operator.inside_superlink.summed_traffic import SummedTraffic
         from pfedgp.operator.kept_claims import KeptClaims
         from pfedgp.processes.short_ways import ShortWays
@@ -31,7 +32,7 @@ def patches_of(side: str) -> tuple[Patch, ...]:
         from server.flower.patches import SERVER_PATCHES
 
         safe = (FleetGuard(), Redelivery(), KeptReplies(), BoundedReplies())
-        statements = (RareCleanup(), LongLog(), KnownKeys(), KnownRuns(), SummedTraffic())
+        statements = (RareCleanup(), LongLog(), KnownKeys(), KnownRuns(), SummedTraffic(), ShortClaims())
         fast = (SuperLinkBodies(), *statements, HeldLooks(), ShortWays())
         objects = (FiledObjects(), KeptObjects(), CarriedObjects(), EndedRuns())
         return (*SERVER_PATCHES, *safe, WholeDatabase(), KeptClaims(), *fast, *objects)

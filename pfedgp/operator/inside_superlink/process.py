@@ -29,6 +29,7 @@ def main(arguments: Sequence[str]) -> None:
     from pfedgp.operator.inside_superlink.long_log import LongLog
     from pfedgp.operator.inside_superlink.rare_cleanup import RareCleanup
     from pfedgp.operator.inside_superlink.redelivery import Redelivery
+    from pfedgp.operator.inside_superlink.short_claims import ShortClaims
     from pfedgp.operator.inside_superlink.summed_traffic import SummedTraffic
     from pfedgp.processes.short_ways import ShortWays
     from pfedgp.processes.whole_bodies import SuperLinkBodies
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str]) -> None:
         sys.exit(str(error))
     large = Path(arguments[1])
     objects = (FiledObjects(large), KeptObjects(large.with_name("messages"), large), CarriedObjects(), EndedRuns(large))
-    statements = (RareCleanup(), LongLog(), KnownKeys(), KnownRuns(), SummedTraffic())
+    statements = (RareCleanup(), LongLog(), KnownKeys(), KnownRuns(), SummedTraffic(), ShortClaims())
     optional = (SuperLinkBodies(), *statements, *objects, HeldLooks(), ShortWays())
     for patch in (*patches, *(patch for patch in optional if not lost_patches([patch]))):
         patch.apply()
