@@ -94,13 +94,19 @@ def flower_task_identity(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def loggers_that_speak(request: pytest.FixtureRequest) -> Iterator[None]:
     """Let Flower's logger and ours reach `caplog` whatever has silenced them, such as a simulation or a tracker."""
-    with pytest.MonkeyPatch.context() as patch:
-        if request.node.path.relative_to(TESTS).parts[0] in FLOWER_TESTS:
-            ours = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "pfedgp"]
-            for name in ("flwr", *ours):
-                patch.setattr(logging.getLogger(name), "propagate", True)
-                patch.setattr(logging.getLogger(name), "disabled", False)
+    if request.node.path.relative_to(TESTS).parts[0] not in FLOWER_TESTS:
         yield
+        return
+    flower = logging.getLogger("flwr")
+    level = flower.level
+    with pytest.MonkeyPatch.context() as patch:
+        ours = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "pfedgp"]
+        for name in ("flwr", *ours):
+            patch.setattr(logging.getLogger(name), "propagate", True)
+            patch.setattr(logging.getLogger(name), "disabled", False)
+        flower.setLevel(min(level, logging.WARNING))
+        yield
+    flower.setLevel(level)
 
 
 class GoldenCases:
