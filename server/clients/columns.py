@@ -42,7 +42,13 @@ def columns_misfit(hello: Hello, columns: tuple[str, ...]) -> str:
     fault = columns_difference(hello.columns, columns) if hello.columns and columns else ""
     if not fault:
         return ""
-    remedy = "name its columns as the other sites do, or have all sites send names in one form (column-key)"
+    mine, expected = set(hello.columns), set(columns)
+    if mine < expected:
+        remedy = "give it a table that has them, or have all sites leave them out (--drop)"
+    elif mine > expected:
+        remedy = "leave them out there (--drop), or give all sites' tables these columns"
+    else:
+        remedy = "name its columns as the other sites do, or have all sites send names in one form (column-key)"
     return f"{hello.name} {fault}: {remedy}."
 
 

@@ -102,6 +102,8 @@ def off_scale(hello: Hello, spec: DataSpec, times: float = OTHER_SCALE) -> str:
 def scale_doubts(hellos: Sequence[Hello]) -> list[str]:
     """Say whose units or grey values somebody should look at before round 1; empty where nobody's."""
     doubts, holders = inverted_doubts(hellos), _holders(hellos)
+    if len({len(hello.mean) for hello in holders}) > 1:
+        return doubts  # their columns differ, with which no federation begins
     if len(holders) != 2:
         return doubts + far_moments(holders)
     doubt = _two_scales(holders)

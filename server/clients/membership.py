@@ -185,6 +185,9 @@ def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
     if not first.own_data:
         told = (first.class_names, first.input_shape, first.mean, first.std, first.columns, first.value_range)
         return DataSpec(*told, first.rules)
+    columns = usual_columns(hellos)
+    if reasons := [reason for hello in hellos if (reason := columns_misfit(hello, columns))]:
+        raise RunFailedError(f"The sites' tables have different columns: {reasons[0]}")
     if len({hello.input_shape for hello in hellos}) > 1:
         shapes = few([f"{hello.name}: {shape_text(hello.input_shape)}" for hello in hellos])
         raise RunFailedError(
@@ -193,9 +196,6 @@ def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
         )
     if reason := ranges_difference(hellos):
         raise RunFailedError(f"{reason}: bring all to one, or leave a site out.")
-    columns = usual_columns(hellos)
-    if reasons := [reason for hello in hellos if (reason := columns_misfit(hello, columns))]:
-        raise RunFailedError(f"The sites' tables have different columns: {reasons[0]}")
     holders = [aligned(hello, columns) for hello in hellos if hello.n_train]
     if not holders:
         raise RunFailedError("No connected site has training data: look at the sites' data with pfedgp check-data.")

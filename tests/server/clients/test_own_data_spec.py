@@ -34,7 +34,10 @@ def test_tables_of_other_columns_are_told_about_columns_and_not_about_images(
     lines = [line.partition(",")[2] for line in sites["c"].read_text().splitlines()]
     sites["c"].write_text("\n".join(lines) + "\n")
     wait_for_clients(Roster(OWN.replace(min_clients=2)), OwnGrid(sites))
-    assert "refused: c lacks the column 'p0': name its columns as the other sites do" in caplog.text
+    assert (
+        "refused: c lacks the column 'p0': give it a table that has them, or have all sites leave them out (--drop)"
+        in caplog.text
+    )
     assert "input-shape" not in caplog.text
 
 
@@ -162,3 +165,14 @@ def test_one_class_in_all_is_nothing_to_learn(tmp_path: Path) -> None:
     grid = OwnGrid({"w": archive(tmp_path / "b.npz", rows_of(3))})
     with pytest.raises(RunFailedError, match="only the class 'd3'"):
         wait_for_clients(Roster(OWN.replace(min_clients=1, clients_per_round=1)), grid)
+
+
+@pytest.mark.parametrize("parts", [(0, 1), (0, 1, 2, 3)])
+def test_sites_of_which_half_lack_a_column_do_not_begin_and_are_told_so(tmp_path: Path, parts: tuple[int, ...]) -> None:
+    sites = {f"ward-{i}": table(tmp_path / f"{i}.csv", rows_of(0, 1, of=len(parts), part=i)) for i in parts}
+    for i in parts[len(parts) // 2 :]:
+        lines = [line.partition(",")[2] for line in sites[f"ward-{i}"].read_text().splitlines()]
+        sites[f"ward-{i}"].write_text("\n".join(lines) + "\n")
+    said = "have different columns: ward-[0-9] (lacks|has) the column 'p0'.*--drop"
+    with pytest.raises(RunFailedError, match=said):
+        wait_for_clients(Roster(OWN.replace(min_clients=len(parts))), OwnGrid(sites))
