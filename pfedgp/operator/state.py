@@ -171,8 +171,8 @@ class ServerState:
             return _checked(read_object(self.path / "server.json"))
         except MissingFileError as error:
             raise ConfigError(
-                f"No server has run on {self.path}: start one with pfedgp server, wait for the first line of one that was "
-                "just started, or name its folder with --state."
+                f"No server has run on {self.path}: start one with pfedgp server and wait for its first line, or name "
+                "its folder with --state."
             ) from error
         except (UnreadableFileError, TypeError, ValueError) as error:
             raise DamagedStateError(
