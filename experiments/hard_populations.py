@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pfedgp_core.config import Settings
-from pfedgp_core.presets import PRESETS
+from pfedgp_core.presets import preset_settings
 
 __all__ = ["HEADS", "POPULATIONS", "Population", "head_logits", "output_scale"]
 
@@ -94,7 +94,9 @@ POPULATIONS = (
 
 def output_scale(head: str) -> float:
     """The prior variance of the residual: the default's with zero means, and that of the preset of a shared head."""
-    return Settings().gp.output_scale if head == "none" else float(PRESETS["shared-head"]({})["gp.output-scale"])
+    return (
+        Settings().gp.output_scale if head == "none" else float(preset_settings("shared-head", {})["gp.output-scale"])
+    )
 
 
 def head_logits(law: np.ndarray, kind: str) -> np.ndarray | None:

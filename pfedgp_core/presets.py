@@ -119,14 +119,6 @@ def _shared_head(chosen: Mapping[str, Any]) -> Flat:
     return SHARED_HEAD | averaging(chosen)
 
 
-PRESETS: dict[str, Callable[[Mapping[str, Any]], Flat]] = {
-    "paper": _paper,
-    "shared-head": _shared_head,
-    ZERO_MEAN: lambda _: zero_mean(),
-    AUTO: lambda chosen: preset_of(AUTO, chosen).settings,
-}
-
-
 class Preset(NamedTuple):
     """What a preset says of some settings.
 
@@ -140,6 +132,21 @@ class Preset(NamedTuple):
 
     settings: Flat
     note: str = ""
+
+
+def _auto(chosen: Mapping[str, Any], deployed: bool) -> Preset:
+    choice = prior_choice(chosen, deployed)
+    if not choice.head:
+        return Preset(zero_mean(), choice.note)
+    return Preset(_shared_head(chosen), " ".join(filter(None, (choice.note, averaging_note(chosen)))))
+
+
+PRESETS: dict[str, Callable[[Mapping[str, Any], bool], Preset]] = {
+    "paper": lambda chosen, _: Preset(_paper(chosen)),
+    "shared-head": lambda chosen, _: Preset(_shared_head(chosen)),
+    ZERO_MEAN: lambda *_: Preset(zero_mean()),
+    AUTO: _auto,
+}
 
 
 def preset_of(name: str, chosen: Mapping[str, Any], deployed: bool = False) -> Preset:
@@ -163,13 +170,7 @@ def preset_of(name: str, chosen: Mapping[str, Any], deployed: bool = False) -> P
         return Preset({})
     if name not in PRESETS:
         raise ConfigError(f"preset = {name!r} is not known; {choices_text(name, PRESETS)}")
-    if name != AUTO:
-        return Preset(PRESETS[name](chosen))
-    choice = prior_choice(chosen, deployed)
-    if not choice.head:
-        return Preset(zero_mean(), choice.note)
-    averaged = averaging_note(chosen)
-    return Preset(_shared_head(chosen), f"{choice.note} {averaged}" if averaged else choice.note)
+    return PRESETS[name](chosen, deployed)
 
 
 def preset_settings(name: str, chosen: Mapping[str, Any]) -> Flat:

@@ -160,11 +160,16 @@ class Explainer:
 def _terms(known: NodeGP, cache: CachedNode, new: Tensor) -> Tensor:
     """What each of a node's points adds to its mean at points [T, d], float64 [n, T]; they sum to the mean - m."""
     gram, alpha = known.gp.gram.detach(), cache.weights.mean(0).double()
-    d, L = dense.factorise(gram, cache.omega.mean(0, keepdim=True))
-    half = torch.linalg.solve_triangular(L[0], torch.diag(d[0]), upper=False).double()
-    targets = gram.double() @ alpha + alpha / d[0].double().square()
+    half, d = _half(gram, cache.omega.mean(0, keepdim=True))
+    targets = gram.double() @ alpha + alpha / d.square()
     smoother: Tensor = half.T @ (half @ known.gp.cross(new)[0].double())
     return smoother * targets[:, None]
+
+
+def _half(gram: Tensor, omega: Tensor) -> tuple[Tensor, Tensor]:
+    """H [n, n] with H'H = (K + Omega^-1)^-1 for omega [1, n], and the roots of omega [n]; both float64."""
+    d, L = dense.factorise(gram, omega)
+    return torch.linalg.solve_triangular(L[0], torch.diag(d[0]), upper=False).double(), d[0].double()
 
 
 def _moments_without(known: NodeGP, cache: CachedNode, new: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -179,8 +184,7 @@ def _moments_without(known: NodeGP, cache: CachedNode, new: Tensor, rows: Tensor
     gram = known.gp.gram.detach()
     for chain in range(len(omega)):
         which = slice(None) if known.gp.iterative else slice(chain, chain + 1)
-        d, L = dense.factorise(gram, omega[chain : chain + 1])
-        half = torch.linalg.solve_triangular(L[0], torch.diag(d[0]), upper=False).double()
+        half, _ = _half(gram, omega[chain : chain + 1])
         seen = half @ cross.double()
         for t in range(len(new)):
             there = place[rows[t]]

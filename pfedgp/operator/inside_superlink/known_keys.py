@@ -7,17 +7,15 @@ another process changes the database, after `KEPT`.
 
 import functools
 import importlib
-import threading
-import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from pfedgp.operator.inside_superlink.kept_answers import KeptAnswers
 from pfedgp_core.patch import Patch, lacks
 
 __all__ = ["KEPT", "KnownKeys"]
 
 KEPT = 5.0  # seconds
-MOST = 10_000  # keys
 _STATES = "flwr.server.superlink.linkstate"
 _LOOKUP, _REMOVAL = "get_node_id_by_public_key", "delete_node"
 
@@ -46,46 +44,19 @@ class KnownKeys(Patch):
     def apply(self) -> None:
         """Replace both."""
         states: Any = self._states or importlib.import_module(_STATES).SqlLinkState
-        known = _Known()
-        setattr(states, _LOOKUP, known.looked_up(getattr(states, _LOOKUP)))
-        setattr(states, _REMOVAL, known.removed(getattr(states, _REMOVAL)))
+        known = KeptAnswers[int | None](KEPT)
+        setattr(states, _LOOKUP, _kept(known, getattr(states, _LOOKUP)))
+        setattr(states, _REMOVAL, known.forgotten_by(getattr(states, _REMOVAL)))
 
 
-class _Known:
-    """Node ids by database and key, and since when."""
+def _kept(
+    known: KeptAnswers[int | None], look: Callable[[Any, bytes], int | None]
+) -> Callable[[Any, bytes], int | None]:
+    @functools.wraps(look)
+    def looked_up(state: Any, public_key: bytes) -> int | None:
+        database = str(getattr(state, "database_url", ""))
+        return known.answer(
+            (database, public_key), lambda: look(state, public_key), lambda node_id: node_id is not None
+        )
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._found: dict[tuple[str, bytes], tuple[int, float]] = {}
-        self._removals = 0
-
-    def looked_up(self, look: Callable[[Any, bytes], int | None]) -> Callable[[Any, bytes], int | None]:
-        @functools.wraps(look)
-        def known(self_: Any, public_key: bytes) -> int | None:
-            of, now = (str(getattr(self_, "database_url", "")), public_key), time.monotonic()
-            with self._lock:
-                removals = self._removals
-                found = self._found.get(of)
-            if found and now - found[1] < KEPT:
-                return found[0]
-            node_id = look(self_, public_key)
-            with self._lock:
-                if node_id is not None and removals == self._removals:  # else it may have been read before a removal
-                    if len(self._found) >= MOST:
-                        self._found.clear()
-                    self._found[of] = node_id, now
-            return node_id
-
-        return known
-
-    def removed(self, remove: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(remove)
-        def forgetting(*given: Any, **named: Any) -> Any:
-            try:
-                return remove(*given, **named)
-            finally:
-                with self._lock:
-                    self._removals += 1
-                    self._found.clear()
-
-        return forgetting
+    return looked_up

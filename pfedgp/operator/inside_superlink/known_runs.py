@@ -7,11 +7,10 @@ ask each time.
 
 import functools
 import importlib
-import threading
-import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from pfedgp.operator.inside_superlink.kept_answers import KeptAnswers
 from pfedgp_core.patch import Patch, lacks
 
 __all__ = ["KEPT", "KnownRuns"]
@@ -50,63 +49,34 @@ class KnownRuns(Patch):
         """Give the calls that move objects a state that knows, and hear of runs that end."""
         sites: Any = self._sites or importlib.import_module(_SITES)
         states: Any = self._states or importlib.import_module(_STATES).SqlLinkState
-        known = _Known(states)
+        known = KeptAnswers[dict[int, Any]](KEPT)
         for move in _MOVES:
-            setattr(sites, move, known.moving(getattr(sites, move)))
-        setattr(states, _END, known.ended(getattr(states, _END)))
+            setattr(sites, move, _moving(known, states, getattr(sites, move)))
+        setattr(states, _END, known.forgotten_by(getattr(states, _END)))
 
 
-class _Known:
-    """Statuses of runs that work, by database and run, and since when."""
+def _moving(known: KeptAnswers[dict[int, Any]], states: type, move: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(move)
+    def quick(request: Any, state: Any) -> Any:
+        return move(request, _Knowing(state, known) if isinstance(state, states) else state)
 
-    def __init__(self, states: type) -> None:
-        self._states = states
-        self._lock = threading.Lock()
-        self._found: dict[tuple[str, int], tuple[Any, float]] = {}
-
-    def moving(self, move: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(move)
-        def quick(request: Any, state: Any) -> Any:
-            return move(request, _Knowing(state, self) if isinstance(state, self._states) else state)
-
-        return quick
-
-    def ended(self, end: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(end)
-        def forgetting(*given: Any, **named: Any) -> Any:
-            try:
-                return end(*given, **named)
-            finally:
-                with self._lock:
-                    self._found.clear()
-
-        return forgetting
-
-    def statuses(self, state: Any, run_ids: set[int]) -> dict[int, Any]:
-        from flwr.common.constant import Status
-
-        database, now = str(getattr(state, "database_url", "")), time.monotonic()
-        with self._lock:
-            kept = {run: self._found.get((database, run), (None, float("-inf"))) for run in run_ids}
-        if all(now - since < KEPT for _, since in kept.values()):
-            return {run: status for run, (status, _) in kept.items()}
-        found: dict[int, Any] = state.get_run_status(run_ids)
-        with self._lock:
-            for run in run_ids:
-                self._found.pop((database, run), None)
-                if run in found and found[run].status == Status.RUNNING:
-                    self._found[database, run] = found[run], now
-        return found
+    return quick
 
 
 class _Knowing:
     """A state that answers from what is known whether a run works."""
 
-    def __init__(self, state: Any, known: _Known) -> None:
+    def __init__(self, state: Any, known: KeptAnswers[dict[int, Any]]) -> None:
         self._state, self._known = state, known
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._state, name)
 
     def get_run_status(self, run_ids: set[int]) -> dict[int, Any]:
-        return self._known.statuses(self._state, run_ids)
+        from flwr.common.constant import Status
+
+        def work(found: dict[int, Any]) -> bool:
+            return all(run in found and found[run].status == Status.RUNNING for run in run_ids)
+
+        of = str(getattr(self._state, "database_url", "")), frozenset(run_ids)
+        return self._known.answer(of, lambda: self._state.get_run_status(run_ids), work)

@@ -6,7 +6,7 @@ import pytest
 from flwr.common.constant import NOOP_FLWR_AID
 from flwr.server.superlink.linkstate import SqlLinkState
 
-from pfedgp.operator.inside_superlink import known_keys
+from pfedgp.operator.inside_superlink import kept_answers
 from pfedgp.operator.inside_superlink.known_keys import KEPT, KnownKeys
 from tests.pfedgp.operator.inside_superlink.test_redelivery import SuperLink
 from tests.waiting import FakeTime
@@ -16,7 +16,7 @@ from tests.waiting import FakeTime
 def clock(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
     """The clock of the patch, which is applied to Flower's states for the time of a test."""
     fake = FakeTime()
-    monkeypatch.setattr(known_keys, "time", fake)
+    monkeypatch.setattr(kept_answers, "time", fake)
     for name in ("get_node_id_by_public_key", "delete_node"):  # put back in the end
         monkeypatch.setattr(SqlLinkState, name, getattr(SqlLinkState, name))
     KnownKeys().apply()

@@ -11,7 +11,7 @@ from flwr.server.superlink.fleet.message_handler import message_handler
 from flwr.server.superlink.linkstate import SqlLinkState
 from flwr.supercore.run import InvalidRunStatusException
 
-from pfedgp.operator.inside_superlink import known_runs
+from pfedgp.operator.inside_superlink import kept_answers
 from pfedgp.operator.inside_superlink.known_runs import KEPT, KnownRuns
 from tests.pfedgp.operator.inside_superlink.test_known_keys import queries
 from tests.pfedgp.operator.inside_superlink.test_redelivery import SuperLink
@@ -22,7 +22,7 @@ from tests.waiting import FakeTime
 def clock(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
     """The clock of the patch, which is applied to Flower's answers and states for the time of a test."""
     fake = FakeTime()
-    monkeypatch.setattr(known_runs, "time", fake)
+    monkeypatch.setattr(kept_answers, "time", fake)
     for module, name in (
         (message_handler, "push_object"),
         (message_handler, "pull_object"),
@@ -81,6 +81,23 @@ def test_a_run_that_ends_moves_no_object_from_then_on(
     with pytest.raises(InvalidRunStatusException, match="finished"):
         move(link, run)
     assert not move(link, other)
+
+
+def test_a_status_that_an_end_overtakes_is_not_kept(
+    clock: FakeTime, link: SuperLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, look = link.start_run(), link.state.get_run_status
+
+    def overtaken(run_ids: set[int]) -> dict[int, Any]:
+        found = look(run_ids)
+        monkeypatch.setattr(link.state, "get_run_status", look)
+        assert ends(link, run)
+        return found
+
+    monkeypatch.setattr(link.state, "get_run_status", overtaken)
+    assert not pull(link, run)
+    with pytest.raises(InvalidRunStatusException, match="finished"):
+        pull(link, run)
 
 
 def test_a_run_that_another_process_ends_moves_no_object_a_second_later(clock: FakeTime, link: SuperLink) -> None:
