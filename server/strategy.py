@@ -1,6 +1,7 @@
 """The strategy: which clients to ask in a round, and how to use their replies. Arithmetic is in pfedgp_core."""
 
 import logging
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -240,13 +241,15 @@ class MethodStrategy(Strategy):
             vectors.put(names[i], shortened(sent[names[i]], vectors.get(names[i]), factor))
             self.training.clipped[names[i]] = float(judged.multiples[i])
         for i in judged.refused:
-            multiple = float(judged.multiples[i])
             del checked.accepted[names[i]]
             checked.failed[names[i]] = "the update's norm is implausibly large"
+            needed, remedy = float(judged.needed[i]), "no setting lets such an update in"
+            if math.isfinite(needed):
+                remedy = f"only where it means well and goes on so, set max-update-norm to {rounded_up(needed)} or more"
             logger.warning(
                 "round %d: %s sent an update of %.3g times the usual norm: it is not used (max-update-norm = %g); ask "
-                "the site, and only where it means well and goes on so, set max-update-norm to %s or more",
-                *(server_round, names[i], multiple, self.settings.max_update_norm, rounded_up(multiple)),
+                "the site, and %s",
+                *(server_round, names[i], judged.multiples[i], self.settings.max_update_norm, remedy),
             )
         kept = np.delete(judged.norms, judged.refused)
         if len(kept) and self.settings.dp_noise == 0:

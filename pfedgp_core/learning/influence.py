@@ -53,6 +53,8 @@ class Judgement:
         As they came.
     multiples : float64 array [n]
         The same in units of the usual norm.
+    needed : float64 array [n]
+        The smallest ``max-update-norm`` that lets each of them in; infinite where none does.
     usual : float or None
         The round's own usual norm (r above), which later rounds `recall`; None where it tells them nothing.
     refused : tuple of int
@@ -62,6 +64,7 @@ class Judgement:
 
     norms: np.ndarray
     multiples: np.ndarray
+    needed: np.ndarray
     usual: float | None = None
     refused: tuple[int, ...] = ()
     factors: dict[int, float] = field(default_factory=dict)
@@ -99,18 +102,18 @@ class Influence:
             Training samples of the clients, as they say.
         """
         if not len(norms):
-            return Judgement(np.zeros(0), np.zeros(0))
+            return Judgement(np.zeros(0), np.zeros(0), np.zeros(0))
         measured = np.array(norms, dtype=np.float64)
         own, usual = self._usual(measured, whole, size)
         self.recall([own])
         refusable = usual if len(measured) >= COMPARABLE or self.settings.dp_noise else max(usual, FEW_FLOOR * whole)
-        largest = min(self.settings.max_update_norm * refusable, BEYOND * whole)
-        refused = tuple(np.flatnonzero(measured > largest).tolist())
+        needed = np.where(measured > BEYOND * whole, math.inf, measured / refusable)
+        refused = tuple(np.flatnonzero(needed > self.settings.max_update_norm).tolist())
         limits = (self.settings.clip_updates or math.inf) * usual / self._weights(counts)
         factors = {
             i: float(limits[i] / measured[i]) for i in np.flatnonzero(measured > limits).tolist() if i not in refused
         }
-        return Judgement(measured, measured / usual, own, refused, factors)
+        return Judgement(measured, measured / usual, needed, own, refused, factors)
 
     def _weights(self, counts: Sequence[int]) -> np.ndarray:
         """How much each client weighs in the average, in units of the usual weight and at least 1, float64 [n]."""

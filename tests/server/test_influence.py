@@ -2,6 +2,7 @@
 
 import io
 import logging
+import re
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +63,22 @@ def test_a_site_that_replaces_the_model_in_round_1_is_named_in_the_log(
     said = next(message for message in caplog.messages if f"round 1: {ATTACKER} sent an update of " in message)
     assert f"max-update-norm = {FIVE.max_update_norm:g})" in said
     assert 20 < float(said.partition("set max-update-norm to ")[2].partition(" or more")[0]) < 1000
+
+
+def test_the_bound_that_a_refusal_names_lets_the_update_in(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "pfedgp.server"):
+        federate(FIVE.replace(rounds=1), tmp_path / "refused", replaced(77.0))
+    (bound,) = re.findall("set max-update-norm to (.+) or more", caplog.text)
+    run = federate(FIVE.replace(rounds=1, max_update_norm=float(bound)), tmp_path / "run", replaced(77.0))
+    assert run.records[0]["failed"] == {}
+
+
+def test_no_bound_is_named_that_would_not_let_the_update_in(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "pfedgp.server"):
+        run = federate(FIVE.replace(rounds=1, max_update_norm=1e12), tmp_path / "run", replaced(1e7))
+    assert run.records[0]["failed"] == {ATTACKER: "the update's norm is implausibly large"}
+    assert "ask the site, and no setting lets such an update in" in caplog.text
+    assert "set max-update-norm" not in caplog.text
 
 
 def test_a_site_below_the_refusal_is_shortened_and_named_in_the_record(tmp_path: Path) -> None:
