@@ -121,7 +121,7 @@ def preset_of_all(
         choice = prior_choice(given)
         if not choice.head and given.get("method", Settings.method) == Settings.method:
             return ZERO_MEAN, choice.note
-        note = choice.note or note
+        note = preset_of(AUTO, given).note or note
     return AUTO, note
 
 

@@ -58,6 +58,7 @@ def run_server(server: Server) -> None:
         check_free(*server.control, "--control-address", PORT_PATIENCE)
         for line in warnings(server, until):
             _say(f"warning: {line}")
+        _say(f"starting from {shown(str(server.state.path))}; a line says when sites can connect")
         _supervise(server, stopped, umask)
 
 

@@ -176,7 +176,7 @@ def _state(roster: "Roster", needed: int) -> str:
     here, refusals = [client.name for client in roster.online()], roster.refusals
     text = f"{len(here)} of {needed} clients are ready" + (f" ({few(here, SHOWN)})" if here else "")
     if starting := roster.starting():
-        text += f", {starting} more are starting and read their data"
+        text += f", {starting}{' more' if here else ''} are starting and read their data"
     reasons, delays = sorted(refusals.values()), sorted(roster.delays)
     text += f", {len(reasons)} cannot take part ({few(reasons, SHOWN)})" if reasons else ""
     return text + (f"; {few(delays, SHOWN)}" if delays else "")

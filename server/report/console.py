@@ -177,20 +177,20 @@ class ConsoleReporter(Reporter):
 
 
 def _temperatures(summary: Mapping[str, Any]) -> list[str]:
-    """The paper's choice and the model's, and what the model's does to the test NLL."""
+    """What the model's temperature does to the test metrics, and after it the paper's choice of one."""
     lines = []
-    if summary.get("temperature") is not None:
-        doubt = doubt_of(summary["temperature"], summary.get("validation_samples"))
-        lines.append(
-            f"smallest validation ece at temperature {summary['temperature']:g}{f' ({doubt})' if doubt else ''}: "
-            f"test ece {number(summary.get('ece_at_temperature'))}"
-        )
     if summary.get("model_temperature") is not None:
         rule = f" (by {summary['temperature_rule']})" if summary.get("temperature_rule") else ""
         lines.append(
-            f"at the model's temperature {summary['model_temperature']:.3g}{rule}: "
+            f"at the model's temperature {summary['model_temperature']:.3g}, as `pfedgp predict` answers{rule}: "
             f"ece {number(summary.get('ece_at_model_temperature'))}  "
-            f"nll {number(summary.get('nll_at_model_temperature'))} (at temperature 1: {number(summary.get('nll'))})"
+            f"nll {number(summary.get('nll_at_model_temperature'))} (all above at temperature 1)"
+        )
+    if summary.get("temperature") is not None:
+        doubt = doubt_of(summary["temperature"], summary.get("validation_samples"))
+        lines.append(
+            f"at temperature {summary['temperature']:g}, which had the smallest validation ece"
+            f"{f' ({doubt})' if doubt else ''}: ece {number(summary.get('ece_at_temperature'))}"
         )
     return lines
 

@@ -72,7 +72,7 @@ def gain_words(initial: Mapping[str, Any] | None) -> tuple[str, str] | None:
         stated = MISSING if error is None else f"{100 * error:.1f} points"
         drawn = f" drawn from {initial['clients_of']}, standard error {stated}" if initial["drawn"] else ""
         details.append(f"mean over {counted(initial['clients'], 'client')}{drawn}")
-    details.append("against the same Gaussian processes on the network before round 1")
+    details.append("the initial accuracy is that of the same Gaussian processes on the network before round 1")
     return value, "; ".join(details)
 
 
@@ -125,7 +125,8 @@ def shortened(text: str, width: int) -> str:
 
 def doubt_of(temperature: float, samples: int | None) -> str:
     """Why the temperature with the smallest ECE may be an accident of `samples` validation samples; mostly empty."""
-    reasons = ["the grid's edge"] if temperature in (TEMPERATURE_GRID[0], TEMPERATURE_GRID[-1]) else []
+    ends = {TEMPERATURE_GRID[0]: "the smallest that was tried", TEMPERATURE_GRID[-1]: "the largest that was tried"}
+    reasons = [ends[temperature]] if temperature in ends else []
     if samples is not None and samples < _FEW:
         reasons.append(f"only {samples} validation {'sample' if samples == 1 else 'samples'}")
     return ", ".join(reasons)

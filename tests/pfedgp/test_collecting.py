@@ -57,6 +57,13 @@ def test_runs_that_are_compared_have_one_preset(candidates: list[list[str]], pre
     assert preset_of_all({}, {"preset": "shared-head"}, [], candidates) == ("shared-head", "")
 
 
+def test_long_runs_that_are_compared_say_that_their_states_are_averaged() -> None:
+    candidates = [["rounds=200", "learning-rate=0.1"], ["rounds=200", "learning-rate=0.2"]]
+    note = preset_of_all({}, {}, [], candidates)[1]
+    assert "a softmax head that the clients share" in note
+    assert "The model is an average of the states, with 0.9 on the former ones" in note
+
+
 def test_a_model_before_round_1_has_no_head(tmp_path) -> None:
     shape = ["--set", "input-shape=3", "--set", "class-names=a,b", "--mean", "0,0,0", "--std", "1,1,1"]
     for preset, head in ((), False), (("--preset", "shared-head"), True):

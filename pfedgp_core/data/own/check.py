@@ -85,7 +85,7 @@ class DataReport:
         """The report for a person."""
         lines = [_shown(self.path)]
         for part in self.splits:
-            shape = "" if part.input_shape is None else f", each of shape {shape_text(part.input_shape)}"
+            shape = f", each of {_size(part.input_shape)}" if part.input_shape else ""
             shape += f", {range_text(part.value_range)}" if part.value_range else ""
             name = f"{part.split}: " if part.split else ""
             lines.append(f"\n{name}{part.kind}, {counted(part.usable, 'usable sample')}{shape}")
@@ -229,3 +229,8 @@ def note_repeated(parts: Mapping[str, Samples], findings: Mapping[str, Findings]
 def _shown(name: str) -> str:
     """A name as a terminal can show it."""
     return name if name.isprintable() else repr(name)[1:-1]
+
+
+def _size(shape: tuple[int, ...]) -> str:
+    """How large one sample is: a row of a table has values, an image a shape."""
+    return counted(shape[0], "value") if len(shape) == 1 else f"shape {shape_text(shape)}"

@@ -78,7 +78,7 @@ def split_columns(path: Path, columns: list[str], wanted: Wanted, findings: Find
     if label is None and wanted.labelled:
         raise DataError(
             f"{path} has no column {wanted.label_column!r} for the classes, but {few(columns, 10) or 'none at all'}: "
-            "name it with --label-column."
+            "name one of these with --label-column."
         )
     choice, rules = wanted.layout.choice, column_rules(wanted.layout.rules or "")
     one, group = (_named(columns, name) for name in (choice.id_column, wanted.layout.group_column))

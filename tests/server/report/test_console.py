@@ -218,34 +218,35 @@ TEMPERATURES = {
 def test_temperatures_have_lines_of_their_own(reporter: ConsoleReporter, out: io.StringIO) -> None:
     reporter.finish([ROW], SUMMARY | TEMPERATURES, Path("/runs/a"))
     assert (
-        "           smallest validation ece at temperature 0.2: test ece 0.010\n"
-        "           at the model's temperature 0.5 (by validation data of 5 clients): "
-        "ece 0.030  nll 0.200 (at temperature 1: 0.100)\n"
+        "           at the model's temperature 0.5, as `pfedgp predict` answers (by validation data of 5 clients): "
+        "ece 0.030  nll 0.200 (all above at temperature 1)\n"
+        "           at temperature 0.2, which had the smallest validation ece: ece 0.010\n"
     ) in out.getvalue()
 
 
 @pytest.mark.parametrize(
-    ("temperature", "samples", "doubt"),
+    ("temperature", "samples", "shown", "doubt"),
     [
-        (0.1, 100, "0.1 (the grid's edge):"),
-        (1000.0, 100, "1000 (the grid's edge):"),
-        (0.2, 99, "0.2 (only 99 validation samples):"),
-        (0.1, 1, "0.1 (the grid's edge, only 1 validation sample):"),
+        (0.1, 100, "0.1", "the smallest that was tried"),
+        (1000.0, 100, "1000", "the largest that was tried"),
+        (0.2, 99, "0.2", "only 99 validation samples"),
+        (0.1, 1, "0.1", "the smallest that was tried, only 1 validation sample"),
     ],
 )
 def test_a_doubtful_choice_says_why(
-    temperature: float, samples: int, doubt: str, reporter: ConsoleReporter, out: io.StringIO
+    temperature: float, samples: int, shown: str, doubt: str, reporter: ConsoleReporter, out: io.StringIO
 ) -> None:
     doubtful = {"temperature": temperature, "validation_samples": samples}
     reporter.finish([ROW], SUMMARY | TEMPERATURES | doubtful, Path("/runs/a"))
-    assert f"smallest validation ece at temperature {doubt} test ece 0.010\n" in out.getvalue()
+    said = f"at temperature {shown}, which had the smallest validation ece ({doubt}): ece 0.010\n"
+    assert said in out.getvalue()
 
 
 def test_a_temperature_without_validation_data_is_told(reporter: ConsoleReporter, out: io.StringIO) -> None:
     rule = "leave-one-out on the data of 2 clients that never trained"
     changes = {"temperature": None, "ece_at_temperature": None, "temperature_rule": rule}
     reporter.finish([ROW], SUMMARY | TEMPERATURES | changes, Path("/runs/a"))
-    assert f"at the model's temperature 0.5 (by {rule}): ece 0.030" in out.getvalue()
+    assert f"at the model's temperature 0.5, as `pfedgp predict` answers (by {rule}): ece 0.030" in out.getvalue()
     assert "smallest validation ece" not in out.getvalue()
 
 

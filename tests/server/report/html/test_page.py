@@ -34,7 +34,7 @@ def test_the_page_tells_the_numbers(page: Page) -> None:
     assert "(default 0)" in said
     assert "jitter added" in said
     assert "n/a" in said
-    assert "temperature 0.1 has the smallest ECE (the grid's edge, only 40 validation samples)." in said
+    assert "temperature 0.1 has the smallest ECE (the smallest that was tried, only 40 validation samples)." in said
     assert "The model's temperature, chosen by validation data of 3 clients, is 0.54." in said
     assert re.search(r"ECE and NLL are 0\.\d+ and \d\.\d+ at temperature 1, .* at temperature 0\.1, .* 0\.54\.", said)
     assert "0.1 (smallest ECE)" in said
