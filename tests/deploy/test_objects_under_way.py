@@ -5,6 +5,7 @@ import random
 import signal
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -74,13 +75,15 @@ def stopped_before_others(deployment: Deployment, victim: str) -> int:
     """
     worker, others = deployment.pids(victim)["worker"], [name for name in WARDS if name != victim]
     until = time.monotonic() + 120.0
+
+    def passed(before: int) -> bool:
+        return all(deployment.progress(name) > before for name in others)
+
     while True:
         os.kill(worker, signal.SIGSTOP)
         before = deployment.progress(victim)
         try:
-            wait_for(
-                lambda: all(deployment.progress(name) > before for name in others), 30.0, "the others have trained"
-            )
+            wait_for(partial(passed, before), 30.0, "the others have trained")
         except AssertionError:
             if time.monotonic() > until:
                 raise
