@@ -25,6 +25,7 @@ def patches_of(side: str) -> tuple[Patch, ...]:
         from pfedgp.operator.inside_superlink.rare_cleanup import RareCleanup
         from pfedgp.operator.inside_superlink.redelivery import Redelivery
         from pfedgp.operator.inside_superlink.short_claims import ShortClaims
+        from pfedgp.operator.inside_superlink.spared_tasks import SparedTasks
         from pfedgp.operator.inside_superlink.summed_traffic import SummedTraffic
         from pfedgp.operator.kept_claims import KeptClaims
         from pfedgp.processes.short_ways import ShortWays
@@ -35,7 +36,7 @@ def patches_of(side: str) -> tuple[Patch, ...]:
         statements = (RareCleanup(), LongLog(), KnownKeys(), KnownRuns(), SummedTraffic(), ShortClaims())
         fast = (SuperLinkBodies(), *statements, HeldLooks(), ShortWays())
         objects = (FiledObjects(), KeptObjects(), CarriedObjects(), EndedRuns())
-        return (*SERVER_PATCHES, *safe, WholeDatabase(), KeptClaims(), *fast, *objects)
+        return (*SERVER_PATCHES, *safe, WholeDatabase(), KeptClaims(), SparedTasks(), *fast, *objects)
     if side == "site":
         from pfedgp.site.patches import SITE_PATCHES
 

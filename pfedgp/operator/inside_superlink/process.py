@@ -30,6 +30,7 @@ def main(arguments: Sequence[str]) -> None:
     from pfedgp.operator.inside_superlink.rare_cleanup import RareCleanup
     from pfedgp.operator.inside_superlink.redelivery import Redelivery
     from pfedgp.operator.inside_superlink.short_claims import ShortClaims
+    from pfedgp.operator.inside_superlink.spared_tasks import SparedTasks
     from pfedgp.operator.inside_superlink.summed_traffic import SummedTraffic
     from pfedgp.processes.short_ways import ShortWays
     from pfedgp.processes.whole_bodies import SuperLinkBodies
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str]) -> None:
     large = Path(arguments[1])
     objects = (FiledObjects(large), KeptObjects(large.with_name("messages"), large), CarriedObjects(), EndedRuns(large))
     statements = (RareCleanup(), LongLog(), KnownKeys(), KnownRuns(), SummedTraffic(), ShortClaims())
-    optional = (SuperLinkBodies(), *statements, *objects, HeldLooks(), ShortWays())
+    optional = (SuperLinkBodies(), *statements, *objects, HeldLooks(), ShortWays(), SparedTasks())
     for patch in (*patches, *(patch for patch in optional if not lost_patches([patch]))):
         patch.apply()
     sys.argv = list(arguments[2:])
