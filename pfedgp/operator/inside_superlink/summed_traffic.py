@@ -10,6 +10,7 @@ import importlib
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -132,10 +133,11 @@ class _Sums:
             waits = self._waiting.setdefault(of, _Sum(state))
             waits.sent, waits.received = waits.sent + sent, waits.received + received
             if not self._timed:
-                self._timed = True
                 timer = threading.Timer(EVERY, self._on_time)
                 timer.daemon = True
-                timer.start()
+                with suppress(RuntimeError):  # no thread is to be had: the next call tries again
+                    timer.start()
+                    self._timed = True
         return True
 
     def _on_time(self) -> None:

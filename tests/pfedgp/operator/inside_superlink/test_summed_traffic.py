@@ -115,6 +115,23 @@ def test_what_cannot_be_written_is_written_later(
     assert written(link, run) == (7, 7)
 
 
+def test_where_no_thread_is_to_be_had_the_next_call_tries_again(
+    timers: Timers, link: SuperLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = link.start_run()
+    count(link, run, 1, 1)
+
+    def refused() -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as full:
+        full.setattr(summed_traffic.threading, "Timer", lambda *_: types.SimpleNamespace(start=refused))
+        count(link, run, 2, 2)
+    count(link, run, 4, 4)
+    timers.ring()
+    assert written(link, run) == (7, 7)
+
+
 def test_threads_lose_nothing_while_it_is_written(timers: Timers, link: SuperLink) -> None:
     run = link.start_run()
     count(link, run, 1, 0)
