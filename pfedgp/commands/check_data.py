@@ -22,7 +22,8 @@ __all__ = ["NOT_COMPARED", "add_arguments", "main"]
 
 NOT_COMPARED = (
     "They were not compared with a model: --model RUN/best says whether pfedgp onboard takes them, by shape, columns, "
-    "classes and scale."
+    "classes and scale. Nor with the data of other sites: a run refuses those that differ from most in shape, in a "
+    "table's columns, or in scale, and says so."
 )
 
 

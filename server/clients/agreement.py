@@ -22,6 +22,7 @@ from pfedgp_core.errors import DataError
 from pfedgp_core.wire.hello import Hello
 from pfedgp_core.words import counted, few
 from server.clients.class_counts import crowding
+from server.clients.columns import refuse_other_columns
 from server.clients.membership import misfit, outsiders
 
 __all__ = ["Agreement", "unlike_the_others"]
@@ -109,8 +110,9 @@ class Agreement:
         Raises
         ------
         RunFailedError
-            They do not agree.
+            They do not agree, or have different columns: a rule for what half of them lack would refuse these.
         """
+        refuse_other_columns(hellos)
         self.adopt(agreed_rules([hello.table for hello in hellos if hello.summary], self._settings.column_rules))
         self._log(self.rules)
 

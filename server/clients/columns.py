@@ -5,10 +5,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pfedgp_core.data.column_names import column_order, columns_difference, is_hashed
+from pfedgp_core.errors import RunFailedError
 from pfedgp_core.wire.hello import Hello
 from pfedgp_core.words import few
 
-__all__ = ["aligned", "columns_misfit", "columns_text", "unnamed", "usual_columns", "with_other_columns"]
+__all__ = [
+    "aligned",
+    "columns_misfit",
+    "columns_text",
+    "refuse_other_columns",
+    "unnamed",
+    "usual_columns",
+    "with_other_columns",
+]
 
 SHOWN = 20  # columns in a log line
 
@@ -65,6 +74,13 @@ def with_other_columns(hellos: Sequence[Hello]) -> dict[str, str]:
     if 2 * sum(set(hello.columns) == set(usual) for hello in named) <= len(named):
         return {}
     return {hello.name: reason for hello in named if (reason := columns_misfit(hello, usual))}
+
+
+def refuse_other_columns(hellos: Sequence[Hello]) -> None:
+    """Raise RunFailedError where sites that are to begin together name different columns."""
+    columns = usual_columns(hellos)
+    if reasons := [reason for hello in hellos if (reason := columns_misfit(hello, columns))]:
+        raise RunFailedError(f"The sites' tables have different columns: {reasons[0]}")
 
 
 def unnamed(hellos: Sequence[Hello], columns: tuple[str, ...]) -> str:

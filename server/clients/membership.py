@@ -21,7 +21,13 @@ from pfedgp_core.wire.hello import Hello
 from pfedgp_core.words import counted, few, shape_text
 from server.clients.bounded_moments import bounded_moments
 from server.clients.class_counts import too_many_classes
-from server.clients.columns import aligned, columns_misfit, usual_columns, with_other_columns
+from server.clients.columns import (
+    aligned,
+    columns_misfit,
+    refuse_other_columns,
+    usual_columns,
+    with_other_columns,
+)
 from server.clients.input_scales import HOPELESS_SCALE, impossible_moments, off_scale, on_another_scale
 from server.clients.value_ranges import range_misfit, range_of, ranges_difference
 
@@ -185,9 +191,7 @@ def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
     if not first.own_data:
         told = (first.class_names, first.input_shape, first.mean, first.std, first.columns, first.value_range)
         return DataSpec(*told, first.rules)
-    columns = usual_columns(hellos)
-    if reasons := [reason for hello in hellos if (reason := columns_misfit(hello, columns))]:
-        raise RunFailedError(f"The sites' tables have different columns: {reasons[0]}")
+    refuse_other_columns(hellos)
     if len({hello.input_shape for hello in hellos}) > 1:
         shapes = few([f"{hello.name}: {shape_text(hello.input_shape)}" for hello in hellos])
         raise RunFailedError(
@@ -196,6 +200,7 @@ def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
         )
     if reason := ranges_difference(hellos):
         raise RunFailedError(f"{reason}: bring all to one, or leave a site out.")
+    columns = usual_columns(hellos)
     holders = [aligned(hello, columns) for hello in hellos if hello.n_train]
     if not holders:
         raise RunFailedError("No connected site has training data: look at the sites' data with pfedgp check-data.")

@@ -236,6 +236,16 @@ def test_a_site_that_keeps_names_back_tells_nothing(
     assert "ward-x cannot take part: ConfigError" in caplog.text
 
 
+@pytest.mark.parametrize("wards", [2, 4])
+def test_sites_of_which_half_lack_a_column_agree_on_nothing_and_are_told_so(tmp_path: Path, wards: int) -> None:
+    whole, half = [ward(i) for i in range(wards // 2)], [ward(i) for i in range(wards // 2, wards)]
+    short = [[{key: text for key, text in row.items() if key != "stage"} for row in rows] for rows in half]
+    sites = {f"ward-{i}": write(tmp_path / f"{i}.csv", rows) for i, rows in enumerate([*whole, *short])}
+    settings = FEDERATED.replace(min_clients=wards, clients_per_round=wards, wait_timeout=5.0)
+    with pytest.raises(RunFailedError, match=r"different columns: ward-\d (lacks|has) the column 'stage'.*--drop"):
+        gathered(OwnGrid(sites), settings)
+
+
 def test_two_sites_that_disagree_do_not_begin(tmp_path: Path) -> None:
     numbers = [row | {"stage": str(i)} for i, row in enumerate(ward(1))]
     sites: dict[str, Path | str] = {

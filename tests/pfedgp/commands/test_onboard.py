@@ -67,7 +67,9 @@ def test_from_a_simulated_client_to_predictions(here: Path, capsys: pytest.Captu
         assert exported["class_names"].tolist() == list("0123456789")
         n_train = len(exported["labels"])
     ran("check-data", "c18")
-    assert "not compared with a model: --model RUN/best says" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "not compared with a model: --model RUN/best says" in out
+    assert "Nor with the data of other sites: a run refuses those that differ" in out
     ran("check-data", "c18", "--model", "run/best")
     ran("onboard", "--model", "run/best", "--data", "c18", "--out", "sites/ward-3")
     out = capsys.readouterr().out
