@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -125,6 +126,20 @@ def test_a_killed_superlink_costs_no_round(deployment: Deployment, uninterrupted
         rtol=0.0,
         atol=1e-6,
     )
+
+
+def test_a_superlink_that_is_away_for_longer_than_a_token_lives_costs_no_round(deployment: Deployment) -> None:
+    run = deployment.start_run("away", *OPTIONS)
+    former = deployment.processes()["superlink"]
+    with held(deployment, "away", after=2):
+        os.kill(former, signal.SIGKILL)
+        wait_for(lambda: deployment.processes()["superlink"] != former, 60.0, "a new SuperLink")
+        started = deployment.processes()["superlink"]
+        os.kill(started, signal.SIGSTOP)  # before it has a port: Python takes seconds to load it
+    time.sleep(75.0)
+    os.kill(started, signal.SIGCONT)
+    assert run.ends(400.0) == 0, run.text
+    assert [r["round"] for r in deployment.rounds("away")] == list(range(1, ROUNDS + 1))
 
 
 def test_a_run_goes_on_without_the_command_that_started_it(deployment: Deployment) -> None:
