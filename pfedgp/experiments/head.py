@@ -6,7 +6,7 @@ from pfedgp.experiments.cells import Selection
 from pfedgp.experiments.estimates import Entry
 from pfedgp.experiments.search import Choice
 from pfedgp.experiments.specification import Experiment, Flat
-from pfedgp_core.words import few
+from pfedgp_core.words import counted, few
 from server.report.wording import duration
 
 __all__ = ["command", "head_lines"]
@@ -46,7 +46,8 @@ def head_lines(
         wall, cpu = (_spent(found, key) for key in ("seconds", "cpu_seconds"))
         spent = f"{duration(round(wall))} of wall and {duration(round(cpu))} of clients' CPU time"
         lines.append(f"Rounds {', '.join(map(str, rounds))}; the model with the best validation score is tested.")
-        lines.append(f"{_commits(found)} {few(machines)}; one thread a run; {len(results)} runs took {spent}.")
+        count = counted(len(results), "run")
+        lines.append(f"{_commits(found)} {few(machines)}; one thread a run; {count} took {spent}.")
     if any(experiment.rows[row].grid for row in selection.rows):
         lines += _search(experiment, searched)
     return lines

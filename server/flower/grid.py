@@ -50,6 +50,7 @@ class PatientGrid(WrappedGrid):
         self.give_up_after = GIVE_UP_AFTER
         self._away_since: float | None = None
         self._next_log = 0.0
+        self._told = False
 
     def get_node_ids(self) -> Iterable[int]:
         """Ids of connected nodes."""
@@ -99,8 +100,9 @@ class PatientGrid(WrappedGrid):
                 time.sleep(RETRY_WAIT)
                 continue
             if self._away_since is not None:
-                logger.warning("the SuperLink is back after %.0f s", time.monotonic() - self._away_since)
-                self._away_since = None
+                if self._told:  # who read of no absence would not know what is back
+                    logger.warning("the SuperLink is back after %.0f s", time.monotonic() - self._away_since)
+                self._away_since, self._told = None, False
             return result
 
     def note(self, error: Exception | None) -> None:
@@ -116,7 +118,7 @@ class PatientGrid(WrappedGrid):
             ) from error
         if now >= self._next_log:
             logger.warning("the SuperLink %s (%s), trying on", trouble.now, trouble.reason)
-            self._next_log = now + LOG_INTERVAL
+            self._next_log, self._told = now + LOG_INTERVAL, True
 
 
 class _Trouble(NamedTuple):

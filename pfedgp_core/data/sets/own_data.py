@@ -45,8 +45,9 @@ from pfedgp_core.words import cut
 __all__ = ["OwnData", "described_data", "own_data"]
 
 GROUP = "group"  # value of partition-by: each group is a client
+_SETTINGS = ("path", "label-column", "group-column", "partition-by")  # of a run, too
 _KEYS = (
-    *("path", "label-column", "group-column", "partition-by"),
+    *_SETTINGS,
     *("pages", "channels", "value-range", "window", "columns", "drop", "id-column", "encoding"),
 )
 
@@ -169,9 +170,17 @@ def _without(layout: Layout, column: str) -> Layout:
 
 def _parts(source: OwnData, told: Mapping[str, str], layout: Layout) -> dict[str, Samples]:
     shape = source.input_shape
-    return read_splits(
-        told["path"], input_shape=shape, resize=shape is not None, label_column=told["label-column"], layout=layout
-    )
+    try:
+        return read_splits(
+            told["path"], input_shape=shape, resize=shape is not None, label_column=told["label-column"], layout=layout
+        )
+    except DataError as error:  # its words are for a site, which has options that a simulation lacks
+        lacking = [key for key in _KEYS if key not in _SETTINGS and f"--{key}" in str(error)]
+        if not lacking:
+            raise
+        lines = " and ".join(f'{key} = "..."' for key in lacking)
+        hint = f"A simulation has no option --{lacking[0]}: write {lines} into a TOML file that describes the data"
+        raise DataError(f"{error} {hint} (docs/datasets.md, Your own data).") from error
 
 
 def _whole_splits(parts: Mapping[str, Samples], regression: bool) -> dict[str, Samples]:

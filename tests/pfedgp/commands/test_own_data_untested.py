@@ -41,6 +41,15 @@ def test_equal_rows_are_refused(tmp_path: Path, by: str, where: str) -> None:
         own_data(OwnData(str(file), partition_by=by))
 
 
+def test_an_option_that_a_simulation_lacks_is_said_as_a_key(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("value,hospital,label\n3,1,y\n,1,n\n")
+    with pytest.raises(DataError, match=r"with --drop, .* A simulation has no option --drop: write drop = "):
+        own_data(OwnData(str(file)))
+    with pytest.raises(DataError, match=r"name one of these with --label-column\.$"):
+        own_data(OwnData(str(file), label_column="lable"))
+
+
 def test_simulate_refuses_them_before_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = table(tmp_path / "a.csv")
     assert main(["simulate", "--dataset", data, "--partition-by", "hospital", "--group-column", "hospital"]) == 2

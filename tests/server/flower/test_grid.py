@@ -100,6 +100,31 @@ def test_a_superlink_that_stays_away_ends_the_run(
     assert caplog.text.count("the SuperLink does not answer (ConnectError), trying on") == 30
 
 
+class Blinking(FakeGrid):
+    """Away at the first calls, and then there."""
+
+    def __init__(self, *arguments: Any, fails: int, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.fails = fails
+
+    def get_node_ids(self) -> list[int]:
+        if self.fails:
+            self.fails -= 1
+            raise httpx.ConnectError("refused")
+        return list(self.contexts)
+
+
+@pytest.mark.parametrize(("fails", "said"), [(1, False), (4, True)])
+def test_only_a_superlink_that_was_called_away_is_called_back(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fails: int, said: bool
+) -> None:
+    monkeypatch.setattr(patient_grid, "time", FakeTime())
+    monkeypatch.setattr(patient_grid, "RETRY_WAIT", 1.0)
+    caplog.set_level(logging.WARNING, "pfedgp")
+    PatientGrid(Blinking(app, 2, fails=fails)).get_node_ids()
+    assert ("does not answer" in caplog.text, "is back" in caplog.text) == (said, said)
+
+
 def test_flowers_own_retries_get_a_word_and_an_end(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

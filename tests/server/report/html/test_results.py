@@ -106,6 +106,7 @@ def test_the_card_has_the_sections_of_mitchell_and_others_and_the_pages_numbers(
         "Ethical considerations",
         "Limits and recommendations",
     ]
+    assert "Brier score are at temperature 1" in card["Metrics"]["Measures"]
     assert card["Results"]["Accuracy"].startswith("75.0 %; 95 % interval 60.0 % to 85.0 %")
     assert card["Evaluation data"] == {
         "Data": "digits",
