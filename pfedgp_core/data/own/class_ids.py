@@ -57,8 +57,9 @@ def map_classes(names: Sequence[str], class_names: Sequence[str]) -> np.ndarray:
         }
     unknown = [name for name in distinct if ids[name] < 0]
     if unknown:
-        near = difflib.get_close_matches(unknown[0], list(class_names), n=1)
-        hint = f"did you mean {near[0]!r}?" if near else "rename it, or leave its samples out."
+        near = difflib.get_close_matches(unknown[0], list(class_names), n=3)
+        meant = [name for name in near if not _may_deny(name, unknown[0])]
+        hint = f"did you mean {meant[0]!r}?" if meant else "rename it, or leave its samples out."
         raise DataError(
             f"The class {cut(unknown[0], 60)!r} is none of the federation's {len(class_names)} classes "
             f"({few(class_names, 10)}): {hint}"
@@ -107,6 +108,12 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return math.nan
+
+
+def _may_deny(one: str, other: str) -> bool:
+    """Whether one is the other after a few letters, as "no sepsis" and "abnormal" are: likely the opposite, no slip."""
+    short, long = sorted((one.casefold(), other.casefold()), key=len)
+    return long.endswith(short)
 
 
 def _is_integer(text: str) -> bool:

@@ -78,6 +78,8 @@ def _category(table: RawTable, column: int, fewest: int, gaps: bool) -> list[str
     common = sorted((word for word, count in counts.items() if count >= fewest), key=lambda word: (-counts[word], word))
     rare = len(counts) - len(common)
     if len(common) < 2 or len(common) > MOST_VALUES:
+        if 2 * np.isfinite(values).sum() > len(values):
+            return ['kind = "ignore"  # numbers, and texts in a few rows: correct these, and kind = "number" keeps it']
         return ['kind = "ignore"  # texts of which few repeat: an id, or words']
     lines = ['kind = "category"', "values = " + json.dumps(common, ensure_ascii=False)]
     if rare:

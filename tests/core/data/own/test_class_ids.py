@@ -13,3 +13,11 @@ def test_integers_are_positions_unless_classes_are_called_so() -> None:
     for names, expected in ((["2"], "'2' is none of"), (["dgo"], "did you mean 'dog'"), (["-1"], "none of")):
         with pytest.raises(DataError, match=expected):
             map_classes(names, ("cat", "dog"))
+
+
+@pytest.mark.parametrize(
+    ("unknown", "known"), [("sepsis", "no sepsis"), ("abnormal", "normal"), ("Typical", "atypical")]
+)
+def test_a_class_is_not_taken_for_its_opposite(unknown: str, known: str) -> None:
+    with pytest.raises(DataError, match=r"rename it, or leave its samples out\.$"):
+        map_classes([unknown], (known, "other"))

@@ -144,6 +144,13 @@ def test_the_draft_reads_what_it_was_drafted_from(tmp_path: Path) -> None:
     assert np.isfinite(samples.inputs).all()
 
 
+def test_the_draft_says_what_keeps_a_column_of_numbers_with_a_text(tmp_path: Path) -> None:
+    file = write(tmp_path / "t.csv", {"age": ["pending", *range(40, 59)], "label": ["u", "v"] * 10})
+    (part,) = check_data(file).splits
+    assert 'kind = "ignore"  # numbers, and texts in a few rows' in part.rules
+    assert "pending" not in part.rules
+
+
 def test_the_draft_names_no_text_of_fewer_rows_than_a_cell_may_have(tmp_path: Path) -> None:
     texts = ["common"] * 6 + ["usual"] * 6 + ["one person"] * 4
     file = write(tmp_path / "t.csv", {"x": texts, "label": ["u", "v"] * 8})
