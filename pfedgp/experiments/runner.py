@@ -62,6 +62,9 @@ class Runner:
                             failed += not self._keep(process, progress)
                             del running[place]
                     progress.running({process.cell: process.rounds for process in running.values()})
+            except KeyboardInterrupt:
+                print("The same call goes on where this one was.", flush=True)
+                raise
             finally:
                 stop_all([*running.values()])
         return failed

@@ -113,10 +113,11 @@ def test_what_a_model_has_cost_is_counted_once(tmp_path: Path) -> None:
     assert "12 runs took 40 s of wall and 24 s of clients' CPU time" in (tmp_path / "out" / "table.md").read_text()
 
 
-def test_an_interruption_stops_what_runs(tmp_path: Path) -> None:
+def test_an_interruption_stops_what_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     StandIn.lasting = True
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path)
+    assert capsys.readouterr().out.endswith("The same call goes on where this one was.\n")
     assert len(StandIn.stopped) == len(StandIn.started) == 2
     assert process.KILL_AFTER < 10
 
