@@ -172,7 +172,7 @@ def test_the_command_that_finds_more_problems_has_the_options_that_the_data_need
     table.write_text("\n".join(rows) + "\n")
     options = ["--label-column", "outcome", "--group-column", "who"]
     assert main(["simulate", "--dataset", str(table), *options, "--out", str(tmp_path / "run")]) == 2
-    more, command = re.search(r"\((\d+) more found by: (.+)\)", capsys.readouterr().err).groups()  # type: ignore[union-attr]
+    more, command = re.search(r"\((\d+) more found by: (.+?)\)", capsys.readouterr().err).groups()  # type: ignore[union-attr]
     assert main(shlex.split(command)[1:]) == 2
     found = capsys.readouterr().out
     assert "fill the column 'outcome'" in found
