@@ -1,7 +1,13 @@
 """What .ci/run runs: every check, and every case once."""
 
+import os
 import re
+import subprocess
+import sys
+import time
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
@@ -35,3 +41,24 @@ def test_cases_that_are_left_out_as_tests_are_tests_that_are_run() -> None:
         assert not any(path.startswith(left) for left in LEFT_OUT), name
         if function:
             assert f"def {function}(" in (ROOT / path).read_text(encoding="utf-8"), name
+
+
+@pytest.mark.parametrize("begun", ["too late", "in time"])
+def test_a_slow_test_that_would_begin_too_late_is_skipped_with_the_reason(begun: str, tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_runtest_setup\n", encoding="utf-8")
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n\n@pytest.mark.slow\ndef test_slow(): pass\n\ndef test_fast(): pass\n", encoding="utf-8"
+    )
+    until = time.time() + (-1 if begun == "too late" else 600)
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", "-rs", "-q", "--rootdir", str(tmp_path), str(tmp_path)],
+        cwd=tmp_path,
+        env=os.environ | {"PFEDGP_BEGIN_UNTIL": str(until), "PYTHONPATH": str(ROOT)},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ("1 passed, 1 skipped" if begun == "too late" else "2 passed") in ended.stdout
+    assert ("no time left on this machine" in ended.stdout) == (begun == "too late")

@@ -2,12 +2,18 @@
 
 import importlib.metadata
 import platform
+from functools import cache
 
 __all__ = ["software_versions"]
 
 
 def software_versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that decide results and compatibility."""
+    return dict(_installed())
+
+
+@cache  # asked for in every greeting; each answer reads a file a package
+def _installed() -> dict[str, str]:
     versions = {"python": platform.python_version()}
     for package in ("pfedgp", "flwr", "numpy", "polyagamma", "scikit-learn", "torch"):
         try:

@@ -1,4 +1,4 @@
-"""All sections in one run: ``python scripts/guarded [--jobs N] [--untested] [WORD ...]``.
+"""All sections in one run: ``python scripts/guarded [--jobs N] [--untested] [--until SECONDS] [WORD ...]``.
 
 The cases of all scripts of this folder, each with its section in its line; see `harness` for what a case is, for words
 and for exit codes. Of several jobs the longest cases come first.
@@ -38,12 +38,15 @@ def main() -> int:
         action="store_true",
         help="without those that are tests of the repository, where make test-all runs",
     )
+    parser.add_argument(
+        "--until", type=float, metavar="SECONDS", help="Unix time: later than this no case begins, and each is named"
+    )
     args = parser.parse_args()
     environment = dict(os.environ)  # what is loaded for the sections' names sets variables of its own
     trials = [trial for trial in cases() if not (args.untested and trial.case.tests)]
     if args.jobs > 1:
         trials.sort(key=lambda trial: -trial.case.seconds)
-    return tried(trials, args.words, args.jobs, environment)
+    return tried(trials, args.words, args.jobs, environment, args.until)
 
 
 if __name__ == "__main__":

@@ -95,7 +95,11 @@ def main(arguments: Sequence[str] = sys.argv[1:]) -> int:
 
 
 def tried(
-    trials: Sequence[Trial], words: Sequence[str] = (), jobs: int = 1, environment: Mapping[str, str] | None = None
+    trials: Sequence[Trial],
+    words: Sequence[str] = (),
+    jobs: int = 1,
+    environment: Mapping[str, str] | None = None,
+    until: float | None = None,
 ) -> int:
     """Run cases and print a line for each; the exit code.
 
@@ -108,6 +112,8 @@ def tried(
         Cases at a time. Of several each may take twice so many times as long as it may alone.
     environment : mapping, optional
         Of the cases; by default this process's own.
+    until : float, optional
+        Unix time in seconds: cases that have not begun by then are left out, and named.
     """
     chosen = [trial for trial in trials if not words or any(word in trial.case.name for word in words)]
     if not chosen:
@@ -115,22 +121,31 @@ def tried(
         return NOTHING
     running, line = set["subprocess.Popen[str]"](), threading.Lock()
 
-    def passes(trial: Trial) -> bool:
-        passed, told = _outcome(trial, jobs, environment, running)
+    def passes(trial: Trial) -> bool | None:
+        if until is not None and time.time() > until:
+            passed, told = None, [f"left          {_title(trial)}: no time left on this machine"]
+        else:
+            passed, told = _outcome(trial, jobs, environment, running)
         with line:
             print("\n".join(told), flush=True)
         return passed
 
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            failed = sum(not passed for passed in pool.map(passes, chosen))
+            results = list(pool.map(passes, chosen))
         except BaseException:  # Ctrl-C: no case outlives it
             pool.shutdown(wait=False, cancel_futures=True)
             for process in list(running):
                 _end(process)
             raise
-    print(f"{len(chosen) - failed} of {len(chosen)} cases pass")
-    return 1 if failed else 0
+    print(f"{results.count(True)} of {len(chosen)} cases pass")
+    if None in results:
+        print(f"{results.count(None)} were left out for time")
+    return 1 if False in results else 0
+
+
+def _title(trial: Trial) -> str:
+    return f"{trial.section}: {trial.case.name}" if trial.section else trial.case.name
 
 
 def _alone(chosen: Case) -> int:
@@ -165,9 +180,8 @@ def _outcome(
         _end(process)  # nothing that a case started outlives it
         running.discard(process)
     lines, passed = said.strip().splitlines(), process.returncode == 0 and not late
-    name = f"{trial.section}: {trial.case.name}" if trial.section else trial.case.name
     result = f": {lines[-1]}" if passed and lines else ""
-    told = [f"{'pass' if passed else 'FAIL'} {time.monotonic() - began:6.1f} s  {name}{result}"]
+    told = [f"{'pass' if passed else 'FAIL'} {time.monotonic() - began:6.1f} s  {_title(trial)}{result}"]
     if late:
         told.append(f"       not within {limit:g} s")
     if not passed:

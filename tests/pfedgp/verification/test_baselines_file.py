@@ -1,5 +1,7 @@
 """The baselines' public file: every topic is built and passes, and what is not known is said not to be understood."""
 
+from functools import cache
+
 import pytest
 import torch
 
@@ -9,6 +11,12 @@ from tests.pfedgp.verification.golden_runs import failures, public, results
 BUILT = sorted({case["topic"] for case in public()})
 
 
+@cache
+def found(topic):
+    """The results of a topic as it is published: some take seconds."""
+    return results(public(topic))
+
+
 @pytest.mark.parametrize("topic", BUILT)
 def test_topic_is_built(topic):
     assert topic in TOPICS
@@ -16,7 +24,7 @@ def test_topic_is_built(topic):
 
 @pytest.mark.parametrize("topic", BUILT)
 def test_built_topic_passes_in_both_precisions(topic):
-    assert failures(public(topic)) == []
+    assert [str(r) for r in found(topic) if r.status == "FAIL"] == []
 
 
 @pytest.mark.parametrize("topic", BUILT)
@@ -24,7 +32,7 @@ def test_every_value_is_compared_in_both_precisions(topic):
     kinds = [check["kind"] for case in public(topic) for check in case["asserts"]]
     sampled = kinds.count("mc")  # in float64 alone
     once = sampled + kinds.count("spec")  # settings have no precision
-    assert len([r for r in results(public(topic)) if r.status == "PASS"]) == 2 * kinds.count("exact") + once
+    assert len([r for r in found(topic) if r.status == "PASS"]) == 2 * kinds.count("exact") + once
 
 
 def test_topic_that_is_not_built_is_not_understood():
