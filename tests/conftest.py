@@ -76,7 +76,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Leave out slow tests that have not begun by `PFEDGP_BEGIN_UNTIL` (Unix time, seconds), where it is set: see .ci/run."""
+    """Leave out slow tests that would begin after `PFEDGP_BEGIN_UNTIL`, a Unix time that .ci/run sets."""
     until = os.environ.get("PFEDGP_BEGIN_UNTIL", "")
     if until and item.get_closest_marker("slow") and time.time() > float(until):
         pytest.skip("no time left on this machine for slow tests")

@@ -18,7 +18,9 @@ from tests.fakegrid import FakeGrid, Tamper
 
 # Small enough for a round in a tenth of a second, large enough to learn.
 QUICK = GPSettings(train_chains=6, predict_chains=6, sweeps=3, predict_sweeps=3, quadrature=16)
-SMALL = Settings(clients=5, clients_per_round=3, rounds=3, evaluate_every=2, train_samples=200, wait_timeout=20.0, gp=QUICK)
+SMALL = Settings(
+    clients=5, clients_per_round=3, rounds=3, evaluate_every=2, train_samples=200, wait_timeout=20.0, gp=QUICK
+)
 
 
 def initial_model(settings: Settings = SMALL) -> np.ndarray:

@@ -43,6 +43,7 @@ def test_cases_that_are_left_out_as_tests_are_tests_that_are_run() -> None:
             assert f"def {function}(" in (ROOT / path).read_text(encoding="utf-8"), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begun", ["too late", "in time"])
 def test_a_slow_test_that_would_begin_too_late_is_skipped_with_the_reason(begun: str, tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_runtest_setup\n", encoding="utf-8")

@@ -90,6 +90,7 @@ def test_fab_holds_the_app_and_nothing_else(tmp_path: Path) -> None:
     assert names - code == {"pyproject.toml", "LICENSE", ".info/CONTENT"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "heavy"),
     [

@@ -36,6 +36,7 @@ def gnu() -> None:
         pytest.skip("the C library has no such setting")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [KEEP, "import client.client_app"])
 def test_what_is_freed_stays(before: str) -> None:
     size = LARGEST_BLOCK // 2

@@ -173,6 +173,7 @@ def test_a_port_that_another_server_took_in_the_meantime_is_named(
     )
 
 
+@pytest.mark.slow
 def test_another_servers_answers_do_not_make_this_one_ready(monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
     late = "import time; time.sleep(4); raise SystemExit(3)"
     stopped = threading.Event()

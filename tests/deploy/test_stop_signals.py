@@ -178,6 +178,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_no_signal_cuts_the_end_of_the_processes_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, handlers: None
 ) -> None:

@@ -102,7 +102,9 @@ def test_words_that_name_no_case_are_told_by_the_exit_code(script: Path) -> None
 
 def test_cases_that_would_begin_too_late_are_left_out_by_name(script: Path) -> None:
     late = script.read_text(encoding="utf-8").replace("main())", "tried(declared(Path(__file__)), until=0.0))")
-    script.write_text("from pathlib import Path\n" + late.replace("case, main", "case, declared, tried"), encoding="utf-8")
+    script.write_text(
+        "from pathlib import Path\n" + late.replace("case, main", "case, declared, tried"), encoding="utf-8"
+    )
     ended = run(script)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.splitlines()[0] == "left          the sum is right: no time left on this machine"

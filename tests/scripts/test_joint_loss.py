@@ -117,6 +117,7 @@ def test_a_difference_has_the_error_of_a_mean_over_clients() -> None:
     assert error == pytest.approx(100 * np.std((first - second) / 20) / 20)
 
 
+@pytest.mark.slow
 def test_a_study_goes_on_and_its_table_compares(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,6 +13,7 @@ COUNTS = dict(zip(KINDS, (200, 200, 100, 100), strict=True))  # reading images t
 FAULTS = dict(zip(KINDS, (tables.FAULTS, cell_faults.FAULTS, image_faults.FAULTS, arrays.FAULTS), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_none_is_accepted_and_wrong(kind: str, tmp_path: Path) -> None:
     outcomes: Counter[str] = Counter()

@@ -100,6 +100,7 @@ KILLS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deployed", MODES.values(), ids=MODES)
 @pytest.mark.parametrize("how", KILLS)
 def test_a_resumed_run_names_what_an_uninterrupted_one_names(how: str, deployed: bool, tmp_path: Path) -> None:

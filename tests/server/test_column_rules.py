@@ -61,6 +61,7 @@ def run(root: Path, write: Callable[[Path, int], Path], settings: Settings) -> R
     return start(OwnGrid(sites), settings, root / "run")
 
 
+@pytest.mark.slow
 def test_a_run_with_rules_has_the_bits_of_one_with_numbers(tmp_path: Path) -> None:
     numbers = run(tmp_path / "numbers", as_numbers, THREE_SITES)
     exported = run(tmp_path / "exported", as_exported, THREE_SITES.replace(column_rules=RULES))

@@ -43,6 +43,7 @@ def one_order(tmp_path: Path) -> Run:
     return run(tmp_path / "same", NAMES, NAMES, NAMES)[0]
 
 
+@pytest.mark.slow
 def test_a_site_in_another_order_gives_the_bits_of_one_order(
     tmp_path: Path, one_order: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -62,6 +63,7 @@ def test_the_order_of_most_sites_is_that_of_the_model(tmp_path: Path) -> None:
     assert load_model(most.path / "final")[1]["columns"] == list(OTHER)
 
 
+@pytest.mark.slow
 def test_hashed_names_give_the_same_bits_and_no_name_leaves_a_site(tmp_path: Path, one_order: Run) -> None:
     key = tmp_path / "key"
     key.write_text(KEY + "\n")
@@ -110,6 +112,7 @@ def test_a_site_that_comes_later_is_held_against_the_names(tmp_path: Path, caplo
     assert "this site cannot take part: this site's table has other columns than the federation" in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["hidden", "former version"])
 def test_a_site_without_names_goes_by_position_and_is_named(
     form: str, tmp_path: Path, one_order: Run, caplog: pytest.LogCaptureFixture

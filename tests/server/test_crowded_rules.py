@@ -21,6 +21,7 @@ def with_texts(root: Path, name: str, seed: int, texts: dict[str, list[str]]) ->
     return write(root / f"{name}.csv", rows)
 
 
+@pytest.mark.slow
 def test_a_site_that_fills_the_rules_is_refused_by_name_and_the_run_goes_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -34,6 +35,7 @@ def test_a_site_that_fills_the_rules_is_refused_by_name_and_the_run_goes_on(
     assert reason in caplog.text
 
 
+@pytest.mark.slow
 def test_columns_for_which_rules_have_no_room_are_no_feature_and_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -67,6 +67,7 @@ def in_summary(change: Callable[[list[list[Any]]], Any]) -> Callable[[str], str]
     return changed
 
 
+@pytest.mark.slow
 def test_the_run_has_the_bits_of_one_with_rules_made_by_hand(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     federated = start(OwnGrid(three_wards(tmp_path)), FEDERATED, tmp_path / "federated")
@@ -81,6 +82,7 @@ def test_the_run_has_the_bits_of_one_with_rules_made_by_hand(tmp_path: Path, cap
     assert 'column-rules-from = "federated"' in (federated.path / "config.toml").read_text()
 
 
+@pytest.mark.slow
 def test_a_resumed_run_keeps_its_rules(tmp_path: Path) -> None:
     sites = three_wards(tmp_path)
     whole = start(OwnGrid(sites), FEDERATED.replace(rounds=4), tmp_path / "whole")

@@ -58,6 +58,7 @@ def test_record_counts_bytes_and_shares_of_time(plain: Run) -> None:
     assert plain.summary["gp_share"] + plain.summary["network_share"] == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_one_seed_gives_one_result_to_the_last_bit(plain: Run, tmp_path: Path) -> None:
     again = federate(SMALL.replace(rounds=4), tmp_path / "again")
     other = federate(SMALL.replace(rounds=4, seed=1), tmp_path / "other")

@@ -71,6 +71,7 @@ def test_where_all_trained_and_none_validates_there_is_no_temperature_and_the_su
     assert json.loads((run.path / "calibration.json").read_text())["at_model_temperature"]["n"] == 0
 
 
+@pytest.mark.slow
 def test_sums_that_nobody_asked_for_have_no_part(tmp_path: Path) -> None:
     """A client that trained may not bring in data that trained the features."""
 

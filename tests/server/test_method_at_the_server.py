@@ -82,6 +82,7 @@ def test_uploads_of_another_length_or_not_finite_are_refused(vector: np.ndarray,
     assert reason in run.records[0]["failed"]["client-00"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["local-network", "local"])
 def test_replies_without_an_upload_count_as_results(method: str, tmp_path: Path) -> None:
     settings = SMALL.replace(method=method, rounds=2, min_results=3, max_failed_rounds=1)

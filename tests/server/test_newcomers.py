@@ -84,9 +84,12 @@ def test_a_variant_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert federate(ONE.replace(variant=name), tmp_path / "run").summary["status"] == "completed"
 
 
+@pytest.mark.slow
 def test_a_variant_is_not_the_one_that_it_extends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = dropped_in("variant", tmp_path, monkeypatch)
-    ours, full = (federate(ONE.replace(variant=v, train_samples=0), tmp_path / v).model("final") for v in (name, "full"))
+    ours, full = (
+        federate(ONE.replace(variant=v, train_samples=0), tmp_path / v).model("final") for v in (name, "full")
+    )
     assert ours.tobytes() != full.tobytes()
 
 
@@ -96,6 +99,7 @@ def test_a_data_set_is_tested_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert summary["test_samples"] == 35
 
 
+@pytest.mark.slow
 def test_a_partition_is_that_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = ONE.replace(partition=dropped_in("partition", tmp_path, monkeypatch))
     written = json.loads((federate(settings, tmp_path / "run").path / "partition.json").read_text())

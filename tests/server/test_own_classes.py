@@ -46,6 +46,7 @@ def without_bytes(run: Run) -> list[dict[str, object]]:
     return [{key: value for key, value in record.items() if key[:6] != "bytes_"} for record in run.lasting]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deployed", MODES.values(), ids=MODES)
 @pytest.mark.parametrize("variant", ["ip-data", "ip-compute"])
 def test_a_run_has_the_bits_of_one_in_which_all_travels(
@@ -60,6 +61,7 @@ def test_a_run_has_the_bits_of_one_in_which_all_travels(
     assert (parts.path / "clients.csv").read_text() == (all_of_it.path / "clients.csv").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("aggregation", ["median", "nearest"])
 def test_robust_averages_see_whole_vectors(aggregation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = INDUCING.replace(aggregation=aggregation, clients_per_round=5, trim_share=0.2)

@@ -102,6 +102,7 @@ def only_the_first_round_is_right(request: Message, index: int, reply: Message) 
     return reply
 
 
+@pytest.mark.slow
 def test_the_models_that_it_was_chosen_for_carry_it(tmp_path: Path) -> None:
     run = federate(SETTINGS, tmp_path / "run", too_cautious)
     assert run.summary["best_round"] == load_model(run.path / "final")[1]["round"]

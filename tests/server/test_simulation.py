@@ -131,6 +131,7 @@ sys.exit(main())
 """
 
 
+@pytest.mark.slow
 def test_the_command_ends_though_ray_waits_for_an_engine_that_did_not_start(tmp_path: Path) -> None:
     words = ["simulate", "--clients", "5", "--rounds", "1", "--set", "clients-per-round=2", "--engine", "ray"]
     process = subprocess.Popen(

@@ -55,6 +55,7 @@ def test_one_round_ends_where_float32_ends_but_for_the_error(encoding: str, most
     assert 0 < update_norm(exact, short) < most * update_norm(initial_model(), exact)
 
 
+@pytest.mark.slow
 @encodings
 @pytest.mark.parametrize("deployed", MODES.values(), ids=MODES)
 def test_a_killed_run_ends_with_the_same_bits(

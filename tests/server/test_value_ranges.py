@@ -33,6 +33,7 @@ def sites(root: Path, *images: np.ndarray) -> dict[str, Path | str]:
     return {f"ward-{i}": archive(root / f"{i}.npz", values, i % 3) for i, values in enumerate(images)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("images", "name"), [(SCANS, "open"), (DEEP, "0..65535"), (IMAGES / 255, "0..1")])
 def test_sites_of_one_range_learn_and_their_model_keeps_it(
     images: np.ndarray, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -56,6 +57,7 @@ def test_sites_of_one_range_learn_and_their_model_keeps_it(
     assert main(["check-data", other, "--model", str(model)]) == 2
 
 
+@pytest.mark.slow
 def test_floating_point_of_bytes_goes_with_bytes(tmp_path: Path) -> None:
     run = start(OwnGrid(sites(tmp_path, IMAGES, IMAGES.astype(np.float32), IMAGES)), SETTINGS, tmp_path / "run")
     same = start(OwnGrid(sites(tmp_path, IMAGES, IMAGES, IMAGES)), SETTINGS, tmp_path / "same")

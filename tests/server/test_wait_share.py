@@ -100,6 +100,7 @@ def test_an_evaluation_waits_for_all(tmp_path: Path) -> None:
     assert [record["evaluated"] for record in records] == [5] * 3
 
 
+@pytest.mark.slow
 def test_a_round_that_an_evaluation_rides_in_waits_for_all_who_evaluate(tmp_path: Path) -> None:
     settings = FOUR_OF_FIVE.replace(evaluate_every=1, rounds=3, round_timeout=2.0)
     records = run(SlowGrid(settings, slow=(2,), deployed=True), tmp_path / "run", settings).records

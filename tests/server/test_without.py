@@ -67,6 +67,7 @@ def goes_on(sites: dict[str, Path], out: Path, **given: Any) -> Run:
     return Run(out)
 
 
+@pytest.mark.slow
 def test_it_is_the_run_that_the_site_never_joined(run: Run, sites: dict[str, Path], tmp_path: Path) -> None:
     assert LATE in (run.path / "clients.csv").read_text()
     never = start(LateGrid(sites), SETTINGS, tmp_path / "never")

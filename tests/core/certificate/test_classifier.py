@@ -115,6 +115,7 @@ def test_certificate_does_not_depend_on_the_solver_of_the_classifier() -> None:
     assert (class_probabilities(classifier, new).soft.argmax(1) == classifier.predict(new)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS[:3], ids=lambda task: task.name)
 def test_no_more_violations_than_delta(task: Any) -> None:
     draws = 100

@@ -65,6 +65,7 @@ def test_kl_inverse_at_the_edges():
     assert kl_inverse([0.1, 0.2], [[0.0], [1.0]]).shape == (2, 2)
 
 
+@pytest.mark.slow
 @given(st.floats(0, 1), st.floats(0, 20))
 @settings(max_examples=300)
 def test_kl_inverse_is_the_largest_allowed_risk(q, eps):

@@ -169,6 +169,7 @@ def test_the_samples_features_are_asked_for_and_checked() -> None:
         certify_classifier(classifier, y, 10, features=x[::-1].copy())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["right", "wrong", "random"])
 @pytest.mark.parametrize("task", TASKS[1:3], ids=lambda task: task.name)
 def test_no_more_violations_than_delta(task: Any, kind: str) -> None:

@@ -48,6 +48,7 @@ def test_the_same_bits_as_torch(momentum: float, weight_decay: float) -> None:
     assert not torch.equal(ours[3], start[3])
 
 
+@pytest.mark.slow
 def test_a_local_update_does_not_import_torchs_compiler() -> None:
     done = subprocess.run([sys.executable, "-c", LEARN], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

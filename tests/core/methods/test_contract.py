@@ -175,6 +175,7 @@ def trained(name: str) -> tuple[Rounds, Rounds]:
     return run.train(range(11, 13)), before
 
 
+@pytest.mark.slow
 @ALL
 def test_a_run_that_is_cut_off_goes_on_to_the_same_bits(name: str) -> None:
     whole, resumed = trained(name)

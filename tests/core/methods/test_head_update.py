@@ -64,6 +64,7 @@ def test_what_does_not_go_together_is_refused_with_a_remedy(changes: dict[str, s
         Settings.from_run_config(HEAD | changes)
 
 
+@pytest.mark.slow
 def test_few_samples_gain_by_what_the_federation_knows() -> None:
     """On one trained model and four samples a class, trees about its head beat trees about zero."""
     rng = np.random.default_rng(0)

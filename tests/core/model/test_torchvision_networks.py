@@ -64,6 +64,7 @@ def test_deep_networks_refuse_vectors(name):
         build_network(name, (12,))
 
 
+@pytest.mark.slow
 @DEEP
 def test_deep_networks_can_be_trained(name):
     network = build_network(name, (1, 32, 32), generator=generator(3))
@@ -80,6 +81,7 @@ def test_deep_networks_can_be_trained(name):
     assert losses[-1] < 0.1 * losses[0]
 
 
+@pytest.mark.slow
 def test_torchvision_is_loaded_late_and_its_absence_explained():
     script = """
         import sys

@@ -10,6 +10,7 @@ from pfedgp.benchmarking.simulation import SimulatedCase, measure
 from pfedgp.cli import main
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "argv",
     [

@@ -83,6 +83,7 @@ def test_help_and_mistakes_load_no_torch() -> None:
     assert done.stdout.endswith("set()\n")
 
 
+@pytest.mark.slow
 def test_a_quick_case_yields_the_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "bench.json"
     argv = ["--quick", "--classes", "2", "--n", "80", "--repeats", "2", "--seed", "0", "--json", str(file)]

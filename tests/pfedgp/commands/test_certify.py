@@ -107,6 +107,7 @@ def test_data_prior(certify: Certify, tmp_path: Path, capsys: pytest.CaptureFixt
     assert "error of this posterior's vote" in text
 
 
+@pytest.mark.slow
 def test_progressive(certify: Certify, tmp_path: Path, capsys: pytest.CaptureFixture[str], site: Path) -> None:
     alone = certify("--unseen")
     assert alone["method"] == "progressive"
@@ -127,6 +128,7 @@ def test_progressive(certify: Certify, tmp_path: Path, capsys: pytest.CaptureFix
     assert "mean error of the classifiers on the way" in text
 
 
+@pytest.mark.slow
 def test_the_order_of_the_samples_is_the_model_s(certify: Certify, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     orders = []
 
@@ -160,6 +162,7 @@ def test_held_out(certify: Certify, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "error of the deployed classifier" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_temperature_changes_no_bound(
     certify: Certify, site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -44,6 +44,7 @@ def test_without_any_option_all_are_named(capsys: pytest.CaptureFixture[str]) ->
     assert "Missing: --name, --superlink, --ca, --key, --data. " in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_site_without_usable_data_does_not_start(tmp_path: Path) -> None:
     data = tmp_path / "data.csv"
     data.write_text("a,b\n1,2\n")

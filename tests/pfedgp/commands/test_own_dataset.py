@@ -32,6 +32,7 @@ def by_hospital(path: Path, sites: int = 4, patients: int = 40) -> Path:
     return archive(path, hospital=owner % sites + 7, groups=owner)
 
 
+@pytest.mark.slow
 def test_a_simulation_on_own_arrays_by_site(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, out = by_hospital(tmp_path / "a.npz"), tmp_path / "run"
     options = ["--partition-by", "hospital", "--rounds", "4", "--set", "learning-rate=0.1", "--out", str(out)]

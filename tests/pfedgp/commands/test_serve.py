@@ -53,6 +53,7 @@ def ask(url: str, token: str, context: ssl.SSLContext | None = None) -> dict[str
         return found
 
 
+@pytest.mark.slow
 def test_a_site_answers_until_it_is_told_to_end(tmp_path: Path) -> None:
     table_site().save(tmp_path / "site")
     with served(tmp_path) as (process, port):
@@ -66,6 +67,7 @@ def test_a_site_answers_until_it_is_told_to_end(tmp_path: Path) -> None:
     assert (process.returncode, out, err) == (0, "Stopped.\n", "")
 
 
+@pytest.mark.slow
 def test_a_request_under_way_is_answered_before_the_end(tmp_path: Path) -> None:
     table_site().save(tmp_path / "site")
     with served(tmp_path) as (process, port), socket.create_connection(("127.0.0.1", port)) as connection:
@@ -88,6 +90,7 @@ def listens(port: int) -> bool:
         return one.connect_ex(("127.0.0.1", port)) == 0
 
 
+@pytest.mark.slow
 def test_https_with_the_operators_certificate(tmp_path: Path) -> None:
     table_site().save(tmp_path / "site")
     issue(tmp_path / "certs", ["localhost"], [])

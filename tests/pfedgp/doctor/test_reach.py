@@ -15,6 +15,7 @@ def authority(tmp_path: Path) -> Authority:
     return Authority(tmp_path / "authority")
 
 
+@pytest.mark.slow
 def test_a_peer_that_never_answers_is_found_in_time(authority: Authority) -> None:
     with listening(silent) as address:
         assert only(address, authority.path, None, timeout=2.0).code == "unanswered"

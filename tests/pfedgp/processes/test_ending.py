@@ -96,6 +96,7 @@ def test_a_thread_that_an_engine_leaves_behind_keeps_no_command() -> None:
     assert process.returncode == 143
 
 
+@pytest.mark.slow
 def test_a_block_that_ends_in_time_is_left_alone() -> None:
     with running(ENDS) as process:
         assert first_line(process) == "ready\n"

@@ -32,6 +32,7 @@ def test_a_limit_that_cannot_be_raised_is_named_with_the_remedy() -> None:
     assert "This test needs 128 open files, and this process may have 64: raise the limit with ulimit -n 128" in last
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

@@ -61,6 +61,7 @@ def test_a_worker_lives_on_keeps_the_context_and_does_not_grow(worker: WorkerPro
     assert rss(worker.pid) < before + 10_000
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_or_hangs_is_replaced(worker: WorkerProcess) -> None:
     worker.ensure()
     first, beats = worker.pid, []

@@ -9,6 +9,8 @@ from pfedgp.verification.runner import TOPICS
 from tests.pfedgp.verification.golden_runs import failures, public, results
 
 BUILT = sorted({case["topic"] for case in public()})
+# A proximal problem is solved by thousands of steps.
+TOPICS_BY_TIME = [pytest.param(topic, marks=[pytest.mark.slow] * (topic == "pfedme_prox")) for topic in BUILT]
 
 
 @cache
@@ -22,12 +24,12 @@ def test_topic_is_built(topic):
     assert topic in TOPICS
 
 
-@pytest.mark.parametrize("topic", BUILT)
+@pytest.mark.parametrize("topic", TOPICS_BY_TIME)
 def test_built_topic_passes_in_both_precisions(topic):
     assert [str(r) for r in found(topic) if r.status == "FAIL"] == []
 
 
-@pytest.mark.parametrize("topic", BUILT)
+@pytest.mark.parametrize("topic", TOPICS_BY_TIME)
 def test_every_value_is_compared_in_both_precisions(topic):
     kinds = [check["kind"] for case in public(topic) for check in case["asserts"]]
     sampled = kinds.count("mc")  # in float64 alone
@@ -50,7 +52,7 @@ def test_a_table_of_settings_that_the_product_has_not_is_shown():
     assert [r.status for r in results([case])] == ["INFO"]
 
 
-@pytest.mark.parametrize("topic", BUILT)
+@pytest.mark.parametrize("topic", TOPICS_BY_TIME)
 def test_unknown_name_is_not_understood(topic):
     case = public(topic)[0]
     case["asserts"][0]["name"] = "colour_of_the_server"
@@ -67,7 +69,7 @@ def pushed(value, by=1e-2):
     return value + by
 
 
-@pytest.mark.parametrize("topic", BUILT)
+@pytest.mark.parametrize("topic", TOPICS_BY_TIME)
 def test_every_value_can_fail(topic):
     cases = public(topic)
     for check in (check for case in cases for check in case["asserts"]):

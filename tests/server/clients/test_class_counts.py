@@ -50,6 +50,7 @@ def test_the_sites_with_the_most_classes_of_their_own_go_until_the_union_is_smal
     assert crowding([*honest, liars[1]], Settings()) == {}
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_without_a_site_of_ten_thousand_classes(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "pfedgp")
     sites = three_image_sites(tmp_path)

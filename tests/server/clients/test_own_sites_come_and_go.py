@@ -37,6 +37,7 @@ class Timeline(OwnGrid):
         return super().push_messages(messages)
 
 
+@pytest.mark.slow
 def test_late_joiners_map_to_the_frozen_list_or_are_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     sites = three_image_sites(tmp_path)
     grid = Timeline(sites)
@@ -65,6 +66,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
     return fake
 
 
+@pytest.mark.slow
 def test_a_silent_site_costs_one_timeout_and_comes_back(
     tmp_path: Path, clock: FakeTime, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

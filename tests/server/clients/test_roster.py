@@ -139,6 +139,7 @@ class Churn(FakeGrid):
         return super().push_messages(messages)
 
 
+@pytest.mark.slow
 def test_a_client_that_leaves_and_returns_with_a_new_node_id_keeps_its_row(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

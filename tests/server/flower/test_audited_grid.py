@@ -43,6 +43,7 @@ def test_every_message_of_a_deployed_run_is_in_its_log(tmp_path: Path) -> None:
     assert reply["fields"]["shared"] > 1000
 
 
+@pytest.mark.slow
 def test_a_resumed_run_goes_on_in_its_log(tmp_path: Path) -> None:
     federate(SMALL.replace(rounds=2), tmp_path / "run", deployed=True)
     before = verify(tmp_path / "run/audit")

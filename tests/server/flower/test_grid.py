@@ -73,6 +73,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patient_grid, "RETRY_WAIT", 0.01)
 
 
+@pytest.mark.slow
 def test_a_run_outlives_a_connection_that_fails_again_and_again(tmp_path: Path) -> None:
     grid = Shaky(app, SMALL.clients, deployed=True)
     run = start(grid, SMALL, tmp_path / "shaky")
@@ -125,6 +126,7 @@ def test_only_a_superlink_that_was_called_away_is_called_back(
     assert ("does not answer" in caplog.text, "is back" in caplog.text) == (said, said)
 
 
+@pytest.mark.slow
 def test_flowers_own_retries_get_a_word_and_an_end(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -172,6 +174,7 @@ def test_a_superlink_that_takes_nothing_is_not_called_away(
     assert f"the SuperLink answers with errors {expected.partition(':')[0]}, trying on" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_proxy_before_a_superlink_that_is_away_takes_nothing_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     class Behind(FakeGrid):
         def push_messages(self, messages):

@@ -109,6 +109,7 @@ def test_only_type_names_of_client_errors_are_shown(error: Error, reason: str) -
     assert error_reason(error) == reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "banned"),
     [

@@ -92,6 +92,7 @@ def in_wandb(folder: Path) -> tuple[dict[str, str], list[dict[str, str]]]:
     return summary, history
 
 
+@pytest.mark.slow
 def test_mlflow_has_settings_rounds_and_results(tmp_path: Path) -> None:
     pytest.importorskip("mlflow")
     log, file = MlflowLog(str(tmp_path / "m.db")), tmp_path / "m.db"
@@ -110,6 +111,7 @@ def test_mlflow_has_settings_rounds_and_results(tmp_path: Path) -> None:
     assert "ward-secret" not in repr(run)
 
 
+@pytest.mark.slow
 def test_a_resumed_run_goes_on_in_mlflow_and_another_folder_is_another_run(tmp_path: Path) -> None:
     pytest.importorskip("mlflow")
     file = tmp_path / "m.db"
@@ -126,6 +128,7 @@ def test_a_resumed_run_goes_on_in_mlflow_and_another_folder_is_another_run(tmp_p
     assert len(in_mlflow(file)) == 2
 
 
+@pytest.mark.slow
 def test_weights_and_biases_has_rounds_and_results_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("wandb")
     monkeypatch.delenv("WANDB_MODE", raising=False)

@@ -197,6 +197,7 @@ def test_a_run_that_still_runs_is_left_alone_until_its_process_is_dead(tmp_path:
         pass
 
 
+@pytest.mark.slow
 def test_outputs_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()  # reporters are what this is about
     files_of: dict[str, list[str]] = {}

@@ -14,6 +14,7 @@ METHODS = ("ditto", "fedrep", "fedu", "fola", "lda", "lg-fedavg", "pfedhn")
 CASES = [*((method, True) for method in METHODS), ("pfedhn", False)]  # on a deployment's grid, and once on the other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "deployed"), CASES)
 def test_a_killed_run_goes_on_to_the_same_bits(
     method: str, deployed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from pfedgp_core.column_rules import LIMIT
 from pfedgp_core.data.tables.agreement import agreed_rules
 from pfedgp_core.data.tables.room import crowding_columns, crowding_sites
@@ -64,6 +66,7 @@ def test_rules_of_the_settings_take_room() -> None:
     assert crowding_columns([table("a", 20)], given)
 
 
+@pytest.mark.slow
 def test_many_short_texts_of_long_names_leave_room_in_a_greeting() -> None:
     named = [f"{i:03}".ljust(150, "n") for i in range(1000)]
     tables = [table("a", 50, length=3, columns=named)]

@@ -5,6 +5,8 @@ import re
 import shutil
 from pathlib import Path
 
+import pytest
+
 from server.report.html.run_files import read_run, worst_first
 from server.report.html.writer import write_report
 from tests.server.report.html.written_run import EVIL, Page, classification_run
@@ -78,6 +80,7 @@ def test_many_classes_are_a_map_and_the_worst_mistakes(tmp_path: Path) -> None:
     assert "40.0 %" in page.words
 
 
+@pytest.mark.slow
 def test_many_clients_have_all_rows_and_the_worst_diagrams(tmp_path: Path) -> None:
     path = classification_run(tmp_path / "run", names=tuple(f"c{i}" for i in range(130)))
     page = Page(write_report(path).read_text())
