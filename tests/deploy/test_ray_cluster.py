@@ -19,7 +19,8 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.slow
 WORKERS = range(10002, 20000)  # Ray's own choice for the ports of workers, which it refuses for anything else
 METHOD = SMALL.replace(method="fedper", rounds=4)
-QUICK = {"train-chains": 6, "predict-chains": 6, "sweeps": 3, "quadrature": 16}
+GP = {"train-chains": 6, "predict-chains": 6, "sweeps": 3, "predict-sweeps": 3, "quadrature": 16}
+SAME = ("evaluate-every=2", "train-samples=200", *(f"gp.{key}={value}" for key, value in GP.items()))
 
 
 @contextmanager
@@ -43,7 +44,7 @@ def node(log: Path, *arguments: str) -> Iterator[None]:
 def simulate(address: str, out: Path) -> "subprocess.CompletedProcess[str]":
     """The documented command, with few clients."""
     words = ["--clients", "5", "--clients-per-round", "3", "--rounds", "4", "--method", "fedper"]
-    for assignment in ("evaluate-every=2", *(f"gp.{key}={value}" for key, value in QUICK.items())):
+    for assignment in SAME:
         words += ["--set", assignment]
     return subprocess.run(
         [*PROGRAM, "simulate", "--engine", "ray", "--cluster", address, *words, "--out", str(out)],
