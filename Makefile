@@ -17,7 +17,7 @@ PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --
 run: $(STAMP)
 	$(BIN)/pfedgp simulate $(ARGS)
 
-# All but what takes more than three seconds.
+# All but tests of more than a second: a few minutes.
 test: $(STAMP)
 	$(PYTEST) -m "not slow" $(ARGS)
 

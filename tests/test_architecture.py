@@ -15,6 +15,7 @@ _spec.loader.exec_module(make_modules)
 MODULES = [path for package in make_modules.PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 
 
+@pytest.mark.slow
 def test_the_index_is_up_to_date() -> None:
     assert (ROOT / "docs/modules.md").read_text(encoding="utf-8") == make_modules.index(), "run docs/make_modules.py"
 

@@ -71,6 +71,7 @@ def test_arrows_point_down(package: str) -> None:
     assert found == set()
 
 
+@pytest.mark.slow
 def test_the_core_knows_nothing_of_flower() -> None:
     assert {
         m for m, p in FILES.items() if m.startswith("pfedgp_core") and any("flwr" in t for t in imported(p))

@@ -72,6 +72,7 @@ def test_all_packages_are_installed() -> None:
     assert set(listed) == holding_code
 
 
+@pytest.mark.slow
 def test_fab_holds_the_app_and_nothing_else(tmp_path: Path) -> None:
     app = tmp_path / "pfedgp"
     app.mkdir()

@@ -34,6 +34,7 @@ def calls(file: Path) -> set[str]:
     return {ast.unparse(name) for name in found} & DECODERS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["pfedgp_core", "client", "server", "pfedgp"])
 def test_decoders_are_called_by_the_readers_alone(package: str) -> None:
     names = {file.relative_to(ROOT).as_posix(): calls(file) for file in sorted((ROOT / package).rglob("*.py"))}

@@ -19,6 +19,7 @@ from tests.federation_run import SMALL, federate
 SITE = {"data-path": "/data/ward-3", "client-name": "ward-3"}
 
 
+@pytest.mark.slow
 def test_a_run_trains_the_projection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "")
     declare_backbones([f"small={write_backbone(tmp_path / 'small.ts')}"])

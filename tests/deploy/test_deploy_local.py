@@ -113,6 +113,7 @@ def test_the_app_directory_holds_the_settings_of_the_run(tmp_path: Path) -> None
         assert (tmp_path / "pfedgp" / (reference.split(":")[0].replace(".", "/") + ".py")).is_file()
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_early_is_reported_with_its_last_words(tmp_path: Path) -> None:
     with LocalFlower(tmp_path) as flower:
         flower._start("superlink", flower_program("flower-superlink"), "--no-such-option")

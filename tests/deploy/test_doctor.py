@@ -17,6 +17,8 @@ from pfedgp.processes.flower import free_ports
 from tests.deploy.deployment import Deployment
 from tests.deploy.mis_setups import Authority, listening, only, over_tls, says, strangers_key
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def authority(tmp_path: Path) -> Authority:

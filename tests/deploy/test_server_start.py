@@ -60,6 +60,7 @@ def databases(folder: Path) -> set[str]:
     return {path.name for path in folder.glob("superlink.db*")}
 
 
+@pytest.mark.slow
 def test_the_database_is_one_whole_file_and_is_left_as_it_is_afterwards(tmp_path: Path) -> None:
     database = tmp_path / "superlink.db"
     for left in ("superlink.db", "superlink.db-wal", "superlink.db.new", "superlink.db.new-wal"):
@@ -190,6 +191,7 @@ def test_another_servers_answers_do_not_make_this_one_ready(monkeypatch: pytest.
     assert not server.state.has_server()
 
 
+@pytest.mark.slow
 def test_the_programs_of_a_server_that_was_killed_are_waited_for(
     server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -49,6 +49,7 @@ def test_mistakes_are_told_before_anything_slow_is_loaded(argv: list[str], tmp_p
     assert not {"torch", "flwr", "psutil", "ray", "matplotlib", "sklearn"} & set(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_the_operators_view_of_a_deployment_needs_no_torch() -> None:
     code = (
         "import sys, pfedgp.operator.overview, pfedgp.operator.runs, pfedgp_core.data.own.reader; print(*sys.modules)"
@@ -128,6 +129,7 @@ def test_unexpected_errors_keep_their_traceback_in_a_file(
         main(["simulate", "--preset", "zero-mean"])
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_silent() -> None:
     code = "import sys; from pfedgp import cli\nfor _ in range(500): code = cli.main(['settings'])\nsys.exit(code)"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -22,21 +22,25 @@ NAME = "client-00"
 FIRST_IN_ROUND_2 = {name for name, attack in ATTACKS.items() if attack.first == 2}
 
 
+@pytest.mark.slow
 def test_the_replacement_kills_the_features_where_there_is_no_bound() -> None:
     assert attacked(OPEN, "replacement", (0,)).score < 0.5
 
 
+@pytest.mark.slow
 def test_the_defaults_refuse_the_replacement() -> None:
     outcome = attacked(TWO, "replacement", (0,))
     assert (outcome.refused, outcome.clipped) == ({NAME: 1}, {})
     assert outcome.score > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in ATTACKS if name not in {"replacement", *FIRST_IN_ROUND_2}])
 def test_every_other_attack_is_shortened(name: str) -> None:
     assert attacked(TWO, name, (0,), ALL).clipped[NAME] == 2
 
 
+@pytest.mark.slow
 def test_a_model_of_round_1_is_stale_in_round_2() -> None:
     assert attacked(TWO, "stale", (0,)).refused == {}
     assert ATTACKS["stale"].first == 2
@@ -65,11 +69,13 @@ def test_who_goes_against_the_others_takes_their_mean_backwards() -> None:
     np.testing.assert_allclose(sent, [0.0, -1.2, -1.6], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_nobody_attacks_without_an_attack() -> None:
     outcome = attacked(TWO, "", (0,))
     assert (outcome.clipped, outcome.updates) == ({}, 10)
 
 
+@pytest.mark.slow
 def test_personal_layers_are_kept_from_round_to_round() -> None:
     settings = FIVE.replace(method="fedper", rounds=3)
     alike = settings.replace(method="fedavg")

@@ -13,6 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from pfedgp_core.data.samples import ClientData, TensorSplit
 from pfedgp_core.errors import ConfigError
 
+pytestmark = pytest.mark.slow
+
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 TINY = ["--datasets", "digits", "--samples", "11", "--seeds", "0", "--budget", "0.02"]
 

@@ -10,6 +10,8 @@ import pytest
 
 from pfedgp_core.errors import RunFailedError
 
+pytestmark = pytest.mark.slow
+
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 # A program in the place of a federation: it leaves the summary in its second argument, and ends with its first.
 PROGRAM = """

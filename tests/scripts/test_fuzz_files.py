@@ -46,6 +46,7 @@ def tried(trial: Trial, count: int, seed: str = "") -> None:
             trial.read(content)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted({*GOVERNED_READERS, "watch"}))
 def test_what_a_site_decides_is_read_as_it_stands_or_refused(name: str, tmp_path: Path) -> None:
     tried(PARSERS[name](tmp_path), 200, name)

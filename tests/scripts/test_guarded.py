@@ -62,6 +62,7 @@ def test_a_case_that_fails_shows_why(script: Path) -> None:
     assert "1 of 2 cases pass" in ended.stdout
 
 
+@pytest.mark.slow
 def test_a_case_that_is_late_is_ended_with_all_that_it_started(script: Path) -> None:
     ended = run(script, "in time")
     assert ended.returncode == 1
@@ -71,6 +72,7 @@ def test_a_case_that_is_late_is_ended_with_all_that_it_started(script: Path) -> 
     wait_for(lambda: not any(map(is_alive, pids)), 5.0, "the end of the case's children")
 
 
+@pytest.mark.slow
 def test_cases_side_by_side_are_as_many_and_told_one_by_one(script: Path) -> None:
     sections = script.parent / "guarded"
     sections.mkdir()

@@ -19,6 +19,8 @@ from tests.killed import at_call, at_message, dies_at_file, killed
 from tests.uninterrupted import MODES, SETTINGS, without_pictures
 from tests.wire_parts import put_vector
 
+pytestmark = pytest.mark.slow
+
 # The fields of a request that say which of its states a client uses, by kind, round and client.
 Named = dict[tuple[str, int, int], tuple[Any, Any, Any]]
 FEW = SETTINGS.replace(rounds=4, evaluate_every=1)
@@ -100,7 +102,6 @@ KILLS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("deployed", MODES.values(), ids=MODES)
 @pytest.mark.parametrize("how", KILLS)
 def test_a_resumed_run_names_what_an_uninterrupted_one_names(how: str, deployed: bool, tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from tests.fakegrid import Tamper
 from tests.federation_run import SMALL, Run, federate, initial_model
 from tests.wire_parts import metrics_in, put_vector, vector_of
 
+pytestmark = pytest.mark.slow
+
 
 def with_vector(vector: np.ndarray) -> Tamper:
     """A tamper that puts `vector` in every update."""
@@ -119,7 +121,6 @@ BAD = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("reason", BAD)
 def test_bad_replies_are_dropped_and_named_and_the_old_model_survives(reason: str, tmp_path: Path) -> None:
     settings = SMALL.replace(rounds=2, clients_per_round=5, max_failed_rounds=3)
@@ -171,7 +172,6 @@ def test_rounds_without_results_end_the_run(tmp_path: Path) -> None:
     assert "client-0" in run.summary["reason"]
 
 
-@pytest.mark.slow
 def test_a_lost_reply_costs_the_timeout_and_names_the_client(tmp_path: Path) -> None:
     settings = SMALL.replace(rounds=1, clients_per_round=5, round_timeout=1.0)
 

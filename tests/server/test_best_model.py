@@ -16,6 +16,8 @@ from pfedgp_core.wire.names import CONFIG, SPLIT
 from tests.federation_run import SMALL, Run, federate, initial_model
 from tests.wire_parts import metrics_in, vector_of
 
+pytestmark = pytest.mark.slow
+
 
 def forget_clients() -> None:
     """Clear what this process keeps of simulated clients, which other tests of the same settings have filled."""

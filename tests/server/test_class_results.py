@@ -19,6 +19,8 @@ from server.result_intervals import LEAST_SITES, over_sites
 from tests.federation_run import SMALL, Run, federate
 from tests.wire_parts import metrics_in
 
+pytestmark = pytest.mark.slow
+
 METRICS = ("sensitivity", "specificity", "ppv", "npv", "f1", "auroc", "auprc")
 
 

@@ -15,6 +15,8 @@ from tests.federation_run import Run, start
 from tests.own_sites import OwnGrid
 from tests.ward_tables import THREE_SITES
 
+pytestmark = pytest.mark.slow
+
 INPUTS = ("age", "sex=m", "crp", "crp missing")
 RULES = rules_text(
     {
@@ -61,7 +63,6 @@ def run(root: Path, write: Callable[[Path, int], Path], settings: Settings) -> R
     return start(OwnGrid(sites), settings, root / "run")
 
 
-@pytest.mark.slow
 def test_a_run_with_rules_has_the_bits_of_one_with_numbers(tmp_path: Path) -> None:
     numbers = run(tmp_path / "numbers", as_numbers, THREE_SITES)
     exported = run(tmp_path / "exported", as_exported, THREE_SITES.replace(column_rules=RULES))

@@ -58,6 +58,7 @@ def test_a_site_in_another_order_gives_the_bits_of_one_order(
     assert "columns in another order, taken by name: ward-1" in caplog.text
 
 
+@pytest.mark.slow
 def test_the_order_of_most_sites_is_that_of_the_model(tmp_path: Path) -> None:
     most, _ = run(tmp_path / "most", NAMES, OTHER, OTHER)
     assert load_model(most.path / "final")[1]["columns"] == list(OTHER)

@@ -16,6 +16,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
     return federate(SMALL.replace(method=request.param, rounds=2, local_steps=4), tmp_path / "run")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("run", "each"), [("pfedgp", 1), ("fedavg", 4), ("pfedme", 20)], indirect=["run"])
 def test_gradients_of_all_updates_are_counted(run: Run, each: int) -> None:
     assert [record["gradients"] for record in run.records] == [3 * each] * 2

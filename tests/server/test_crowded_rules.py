@@ -8,6 +8,8 @@ from tests.own_sites import OwnGrid
 from tests.server.test_federated_rules import INPUTS, gathered
 from tests.ward_tables import ward, write
 
+pytestmark = pytest.mark.slow
+
 
 def long_texts(n: int, *alike: str) -> dict[str, list[str]]:
     """110 columns of `n` rows, each with 50 texts: a greeting has room for them, and rules have not."""
@@ -21,7 +23,6 @@ def with_texts(root: Path, name: str, seed: int, texts: dict[str, list[str]]) ->
     return write(root / f"{name}.csv", rows)
 
 
-@pytest.mark.slow
 def test_a_site_that_fills_the_rules_is_refused_by_name_and_the_run_goes_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -35,7 +36,6 @@ def test_a_site_that_fills_the_rules_is_refused_by_name_and_the_run_goes_on(
     assert reason in caplog.text
 
 
-@pytest.mark.slow
 def test_columns_for_which_rules_have_no_room_are_no_feature_and_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -14,6 +14,8 @@ from tests.federation_run import Run, federate, resume, start
 from tests.killed import at_message, killed
 from tests.uninterrupted import MODES, SETTINGS, same, without_pictures
 
+pytestmark = pytest.mark.slow
+
 SOME = SETTINGS.replace(evaluate_every=1, evaluate_clients=3)
 ROUNDS, CLIENTS = SOME.rounds, SOME.clients
 

@@ -16,6 +16,8 @@ from tests.federation_run import Run, start
 from tests.json_tables import fields
 from tests.own_sites import OWN, OwnGrid, archive, rows_of, three_image_sites
 
+pytestmark = pytest.mark.slow
+
 WAITING = Settings(clients=100, clients_per_round=100, min_results=1, wait_timeout=2.0)
 
 

@@ -37,6 +37,7 @@ def fails_in(server_round: int, name: int) -> Tamper:
     return tamper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deployed", MODES.values(), ids=MODES)
 def test_on_failure_stop_ends_the_run_before_the_round_counts(deployed: bool, tmp_path: Path) -> None:
     settings, out = SETTINGS.replace(on_failure="stop", clients_per_round=4), tmp_path / "run"
@@ -50,6 +51,7 @@ def test_on_failure_stop_ends_the_run_before_the_round_counts(deployed: bool, tm
     assert same(resume(out, deployed=deployed), uninterrupted(settings, deployed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deployed", MODES.values(), ids=MODES)
 def test_on_failure_stop_is_for_the_last_test_too(deployed: bool, tmp_path: Path) -> None:
     def cannot_test(request: Message, index: int, reply: Message) -> Message:
@@ -63,12 +65,14 @@ def test_on_failure_stop_is_for_the_last_test_too(deployed: bool, tmp_path: Path
     assert same(resume(out, deployed=deployed), uninterrupted(settings, deployed))
 
 
+@pytest.mark.slow
 def test_on_failure_continue_goes_on_and_counts(tmp_path: Path) -> None:
     run = federate(SETTINGS.replace(clients_per_round=4), tmp_path / "run", fails_in(3, 1), deployed=True)
     assert run.summary["status"] == "completed"
     assert run.summary["failures"] == {"client-01": {"the client process died": 1}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deployed", MODES.values(), ids=MODES)
 def test_a_run_that_failed_rounds_ended_gets_its_tries_again(deployed: bool, tmp_path: Path) -> None:
     def nobody_trains(request: Message, index: int, reply: Message) -> Message:
@@ -105,6 +109,7 @@ class Late(FakeGrid):
         return super().pull_messages([*message_ids, *(set(self.held) & set(self._replies))])
 
 
+@pytest.mark.slow
 def test_a_reply_that_comes_a_round_too_late_is_ignored(tmp_path: Path) -> None:
     from client.client_app import app
     from tests.federation_run import start
@@ -116,6 +121,7 @@ def test_a_reply_that_comes_a_round_too_late_is_ignored(tmp_path: Path) -> None:
     assert run.records[1]["failed"] == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [DataError, NonFiniteError, ArtefactError])
 def test_whatever_error_ends_a_run_leaves_its_reason_and_the_way_on(
     kind: type[PFedGPError], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

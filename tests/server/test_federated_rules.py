@@ -123,6 +123,7 @@ def test_nothing_of_few_rows_is_sent(tmp_path: Path) -> None:
     assert not [text for text in heard if "rare-" in text]
 
 
+@pytest.mark.slow
 def test_a_simulation_agrees_on_the_same_rules(tmp_path: Path) -> None:
     rows = [{"ward": str(i), **row} for i in (2, 0, 1) for row in ward(i)]
     settings = FEDERATED.replace(

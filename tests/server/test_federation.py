@@ -13,6 +13,8 @@ from server.clients.waiting import wait_for_clients
 from tests.fakegrid import FakeGrid
 from tests.federation_run import SMALL, Run, federate, initial_model
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Run:
@@ -58,7 +60,6 @@ def test_record_counts_bytes_and_shares_of_time(plain: Run) -> None:
     assert plain.summary["gp_share"] + plain.summary["network_share"] == pytest.approx(1)
 
 
-@pytest.mark.slow
 def test_one_seed_gives_one_result_to_the_last_bit(plain: Run, tmp_path: Path) -> None:
     again = federate(SMALL.replace(rounds=4), tmp_path / "again")
     other = federate(SMALL.replace(rounds=4, seed=1), tmp_path / "other")

@@ -13,6 +13,8 @@ from tests.fakegrid import Tamper
 from tests.federation_run import SMALL, Run, federate, resume
 from tests.wire_parts import metrics_in
 
+pytestmark = pytest.mark.slow
+
 N, LIAR = 60, 1
 SETTINGS = SMALL.replace(rounds=4, evaluate_every=1)
 RIGHT = {1: 30, 2: 40, 3: 50, 4: 45}  # of each honest client, by round
@@ -49,7 +51,6 @@ def best_rounds(run: Run) -> list[int]:
     return [record["round"] for record in run.records if record["best"]]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("lie", LIES)
 def test_one_of_five_clients_does_not_choose_the_best_round(lie: str, tmp_path: Path) -> None:
     run = federate(SETTINGS, tmp_path / "run", told(LIES[lie]))
@@ -63,7 +64,6 @@ def test_without_the_bound_it_would(tmp_path: Path) -> None:
     assert max(run.records, key=lambda record: record["validation_accuracy"])["round"] == 1
 
 
-@pytest.mark.slow
 def test_a_resumed_run_compares_with_the_same_clients(tmp_path: Path) -> None:
     tamper = told(LIES["all right in round 1, all wrong later"])
     federate(SETTINGS.replace(rounds=2), tmp_path / "run", tamper)

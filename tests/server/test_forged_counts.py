@@ -12,6 +12,8 @@ from server.weights import bounded, doubtful_claims, weight_notes
 from tests.federation_run import SMALL, Run, federate
 from tests.forged_claims import CLAIM, claims
 
+pytestmark = pytest.mark.slow
+
 LIAR = "client-01"
 SETTINGS = SMALL.replace(rounds=3, evaluate_every=1)
 

@@ -65,6 +65,7 @@ def test_a_site_that_replaces_the_model_in_round_1_is_named_in_the_log(
     assert 20 < float(said.partition("set max-update-norm to ")[2].partition(" or more")[0]) < 1000
 
 
+@pytest.mark.slow
 def test_the_bound_that_a_refusal_names_lets_the_update_in(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "pfedgp.server"):
         federate(FIVE.replace(rounds=1), tmp_path / "refused", replaced(77.0))
@@ -88,6 +89,7 @@ def test_a_site_below_the_refusal_is_shortened_and_named_in_the_record(tmp_path:
     assert run.summary["clipped"][ATTACKER] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("away", [9.0, 77.0])
 def test_whatever_a_site_sends_the_model_moves_as_far_as_honest_updates_move_it(away: float, tmp_path: Path) -> None:
     honest = federate(FIVE.replace(rounds=1), tmp_path / "honest")
@@ -103,6 +105,7 @@ def test_without_the_bound_the_same_site_moves_the_model_far(tmp_path: Path) -> 
     assert run.records[0]["clipped"] == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deployed", MODES.values(), ids=MODES)
 def test_a_killed_run_goes_on_with_the_norms_that_were_usual(deployed: bool, tmp_path: Path) -> None:
     tamper = replaced(9.0, (1, 2, 3))
@@ -112,6 +115,7 @@ def test_a_killed_run_goes_on_with_the_norms_that_were_usual(deployed: bool, tmp
     assert same(resume(tmp_path / "run", tamper, deployed=deployed), whole)
 
 
+@pytest.mark.slow
 def test_the_console_counts_what_was_shortened_and_says_whose_it_was(tmp_path: Path) -> None:
     run, out = federate(FIVE, tmp_path / "run", replaced(9.0, (1, 2, 3))), io.StringIO()
     reporter = ConsoleReporter(out)
@@ -123,6 +127,7 @@ def test_the_console_counts_what_was_shortened_and_says_whose_it_was(tmp_path: P
     assert f"updates that were shortened (clip-updates): {ATTACKER} x 3" in out.getvalue()
 
 
+@pytest.mark.slow
 def test_prometheus_counts_what_was_shortened_by_client(tmp_path: Path) -> None:
     run, file = federate(FIVE, tmp_path / "run", replaced(9.0, (1, 2, 3))), PrometheusFile(tmp_path / "run.prom")
     file.start(FIVE, 5, run.path, Origin())

@@ -48,6 +48,7 @@ def test_no_more_than_two_replies_are_held_at_a_time(tmp_path: Path) -> None:
     assert 1 <= grid.most <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("aggregation", ["uniform", "samples", "median", "trimmed-mean", "nearest"])
 @pytest.mark.parametrize("deployed", MODES.values(), ids=MODES)
 def test_updates_on_disk_give_the_model_of_updates_in_memory(
@@ -61,6 +62,7 @@ def test_updates_on_disk_give_the_model_of_updates_in_memory(
     assert written.lasting == held.lasting
 
 
+@pytest.mark.slow
 def test_a_long_update_on_disk_is_shortened_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.server.test_influence import replaced
 

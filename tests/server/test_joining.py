@@ -18,6 +18,8 @@ from tests.own_sites import OWN, OwnGrid, three_image_sites
 from tests.server.test_evaluation import evaluate
 from tests.uninterrupted import same, without_pictures
 
+pytestmark = pytest.mark.slow
+
 NEW = {"initial_accuracy", "accuracy_gain", "accuracy_gain_low", "accuracy_gain_high"}
 QUIET = SMALL.replace(rounds=1)
 
@@ -40,7 +42,6 @@ def fails(*clients: int) -> Tamper:
     return tamper
 
 
-@pytest.mark.slow
 def test_the_table_has_the_gains_that_evaluate_finds(tmp_path: Path) -> None:
     sites = three_image_sites(tmp_path)
     run = start(OwnGrid(sites), OWN, tmp_path / "run")
@@ -67,7 +68,6 @@ def test_it_stands_where_the_other_results_stand(tmp_path: Path, capsys: pytest.
     assert json.loads((run.path / "model-card.json").read_text())["Results"]["What joining gives"].startswith(said)
 
 
-@pytest.mark.slow
 def test_all_else_stays_to_the_bit(tmp_path: Path) -> None:
     plain = federate(SMALL.replace(test_initial=False), tmp_path / "plain")
     asked = federate(SMALL, tmp_path / "asked")
@@ -154,7 +154,6 @@ def test_a_run_killed_in_it_goes_on_to_the_same_bits(
     assert same(resume(tmp_path / "run"), whole)
 
 
-@pytest.mark.slow
 def test_it_is_no_release_of_an_update(tmp_path: Path) -> None:
     noised = QUIET.replace(dp_noise=1.0)
     with_it, without = (federate(noised.replace(test_initial=on), tmp_path / str(on)) for on in (True, False))

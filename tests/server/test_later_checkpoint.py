@@ -14,6 +14,8 @@ from tests.fakegrid import FakeGrid
 from tests.federation_run import resume, start
 from tests.uninterrupted import SETTINGS, without_pictures
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:

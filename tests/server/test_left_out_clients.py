@@ -14,6 +14,8 @@ from server.run.model_file import load_model
 from tests.federation_run import SMALL, Run, federate
 from tests.wire_parts import metrics_in, metrics_of
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = SMALL.replace(rounds=1, test_initial=False)  # three of five clients train
 BOTH = "validation data of 5 clients and leave-one-out on the data of 2 clients that never trained"
 ALONE = "leave-one-out on the data of 2 clients that never trained"
@@ -71,7 +73,6 @@ def test_where_all_trained_and_none_validates_there_is_no_temperature_and_the_su
     assert json.loads((run.path / "calibration.json").read_text())["at_model_temperature"]["n"] == 0
 
 
-@pytest.mark.slow
 def test_sums_that_nobody_asked_for_have_no_part(tmp_path: Path) -> None:
     """A client that trained may not bring in data that trained the features."""
 

@@ -53,6 +53,7 @@ def test_the_server_s_state_may_be_longer_than_what_travels(tmp_path: Path) -> N
     assert run.model("best").shape == run.model("final").shape == (STATE,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deployed", MODES.values(), ids=MODES)
 def test_a_killed_run_goes_on_with_the_method_s_state(deployed: bool, tmp_path: Path) -> None:
     whole = federate(LEDGER, tmp_path / "whole", deployed=deployed)

@@ -14,6 +14,8 @@ from pfedgp_core.config import GPSettings, Settings
 from pfedgp_core.data.simulated import simulated_partition
 from tests.federation_run import QUICK, SMALL, federate
 
+pytestmark = pytest.mark.slow
+
 TEXT = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
 ONE = SMALL.replace(rounds=1, evaluate_every=1)
 MOST_LINES = 20
@@ -84,7 +86,6 @@ def test_a_variant_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert federate(ONE.replace(variant=name), tmp_path / "run").summary["status"] == "completed"
 
 
-@pytest.mark.slow
 def test_a_variant_is_not_the_one_that_it_extends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = dropped_in("variant", tmp_path, monkeypatch)
     ours, full = (
@@ -99,7 +100,6 @@ def test_a_data_set_is_tested_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert summary["test_samples"] == 35
 
 
-@pytest.mark.slow
 def test_a_partition_is_that_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = ONE.replace(partition=dropped_in("partition", tmp_path, monkeypatch))
     written = json.loads((federate(settings, tmp_path / "run").path / "partition.json").read_text())

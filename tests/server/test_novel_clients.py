@@ -9,6 +9,8 @@ from pfedgp_core.config import Settings
 from pfedgp_core.data.simulated import simulated_partition
 from tests.federation_run import SMALL, Run, federate
 
+pytestmark = pytest.mark.slow
+
 NOVEL = {"client-03", "client-04"}
 
 

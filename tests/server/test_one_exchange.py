@@ -7,6 +7,8 @@ import pytest
 from tests.federation_run import federate
 from tests.uninterrupted import SETTINGS, without_pictures
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -187,6 +187,7 @@ def run_app(settings: Settings, out: Path, **outputs: str) -> Run:
     return Run(out)
 
 
+@pytest.mark.slow
 def test_a_run_feeds_them_all(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING, "pfedgp")
     prometheus, tensorboard = tmp_path / "run.prom", tmp_path / "tb"
@@ -199,6 +200,7 @@ def test_a_run_feeds_them_all(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
     assert not {"prometheus", "tensorboard"} & set(read_settings_file(run.path / "config.toml"))
 
 
+@pytest.mark.slow
 def test_a_report_that_fails_costs_no_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

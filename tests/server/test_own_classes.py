@@ -70,6 +70,7 @@ def test_robust_averages_see_whole_vectors(aggregation: str, tmp_path: Path, mon
     assert parts.model("final").tobytes() == federate(settings, tmp_path / "all").model("final").tobytes()
 
 
+@pytest.mark.slow
 def test_the_bytes_are_those_of_the_network_and_two_classes(tmp_path: Path) -> None:
     run = federate(INDUCING.replace(evaluate_every=3), tmp_path / "run")
     values = size() - (CLASSES - OWN) * ROWS
@@ -84,6 +85,7 @@ def test_a_message_of_cifar10_has_the_bytes_that_the_documentation_says() -> Non
     assert (whole.nbytes, own.nbytes) == (817_328, 548_528)
 
 
+@pytest.mark.slow
 def test_an_encoded_update_covers_these_values_too(tmp_path: Path) -> None:
     run = federate(INDUCING.replace(update_encoding=INT8), tmp_path / "run")
     values = size() - (CLASSES - OWN) * ROWS
@@ -109,6 +111,7 @@ def test_clients_of_the_same_classes_get_one_packed_vector() -> None:
     assert downloads.of("a", (0, 3)) is not downloads.of("b", (0, 4))
 
 
+@pytest.mark.slow
 def test_a_reply_with_the_whole_vector_is_refused(tmp_path: Path) -> None:
     def tamper(request: Message, index: int, reply: Message) -> Message:
         if request.metadata.message_type == TRAIN and index == 0:

@@ -11,8 +11,9 @@ from server.run.model_file import load_model
 from tests.federation_run import start
 from tests.own_sites import OWN, OwnGrid, rows_of, table, three_image_sites, vector_archive
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_three_sites_of_three_kinds_learn_together(tmp_path: Path) -> None:
     run = start(OwnGrid(three_image_sites(tmp_path), state=""), OWN, tmp_path / "run")
     assert run.summary["status"] == "completed"
@@ -26,7 +27,6 @@ def test_three_sites_of_three_kinds_learn_together(tmp_path: Path) -> None:
     assert "dataset" not in meta["settings"]
 
 
-@pytest.mark.slow
 def test_tables_and_vectors_learn_together(tmp_path: Path) -> None:
     sites = {
         "lab-1": table(tmp_path / "one.csv", rows_of(0, 1, 2, part=0)),

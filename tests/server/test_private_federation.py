@@ -13,6 +13,8 @@ from pfedgp_core.wire.names import TRAIN
 from tests.federation_run import SMALL, Run, federate
 from tests.wire_parts import metrics_of, vector_of
 
+pytestmark = pytest.mark.slow
+
 PRIVATE = SMALL.replace(clients_per_round=5, dp_clip=0.5, dp_noise=0.5)
 
 
@@ -34,7 +36,6 @@ class Wiretap:
         return np.array([np.linalg.norm(update) for update in self.updates])
 
 
-@pytest.mark.slow
 def test_updates_leave_clipped_and_noised_and_without_a_loss(tmp_path: Path) -> None:
     plain, private = Wiretap(), Wiretap()
     (record,) = federate(PRIVATE.replace(rounds=1, dp_noise=0.0), tmp_path / "plain", plain).records
@@ -55,7 +56,6 @@ def test_updates_leave_clipped_and_noised_and_without_a_loss(tmp_path: Path) -> 
     assert run.summary["failed_replies"] == 0
 
 
-@pytest.mark.slow
 def test_the_clip_bounds_what_a_client_can_change(tmp_path: Path) -> None:
     taps = {noise: Wiretap() for noise in (0.0, 1e-9)}
     for noise, tap in taps.items():
@@ -64,7 +64,6 @@ def test_the_clip_bounds_what_a_client_can_change(tmp_path: Path) -> None:
     np.testing.assert_allclose(taps[1e-9].norms, 1e-3, rtol=1e-2)
 
 
-@pytest.mark.slow
 def test_it_still_learns_where_the_noise_is_small(tmp_path: Path) -> None:
     settings = PRIVATE.replace(rounds=4, evaluate_every=1, dp_clip=2.0, dp_noise=5e-5)
     noised, plain = (
@@ -77,7 +76,6 @@ def test_it_still_learns_where_the_noise_is_small(tmp_path: Path) -> None:
     assert 0 < np.linalg.norm(noised_way - way) < 0.3 * np.linalg.norm(way)
 
 
-@pytest.mark.slow
 def test_two_runs_of_one_seed_differ_in_the_noise_only(tmp_path: Path) -> None:
     runs: list[Run] = [federate(PRIVATE.replace(rounds=1), tmp_path / str(i)) for i in range(2)]
     assert runs[0].model("final").tobytes() != runs[1].model("final").tobytes()

@@ -21,6 +21,8 @@ from tests.fakegrid import FakeGrid
 from tests.federation_run import Run, federate, start
 from tests.wire_parts import metrics_in
 
+pytestmark = pytest.mark.slow
+
 SMALL = Settings(
     task="regression",
     dataset="diabetes",
@@ -46,7 +48,6 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return federate(SMALL, tmp_path_factory.mktemp("plain") / "run")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("variant", "objective"), KINDS)
 def test_every_variant_is_better_than_the_clients_means(variant: str, objective: str, tmp_path: Path) -> None:
     # FITC starts from inducing inputs far from the data and takes some rounds to see them.
@@ -153,7 +154,6 @@ def test_a_client_with_one_sample_takes_part(tmp_path: Path) -> None:
     assert summary["failed_replies"] == 0
 
 
-@pytest.mark.slow
 def test_a_mismatch_of_task_and_data_ends_before_the_first_round(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:

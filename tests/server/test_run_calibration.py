@@ -19,6 +19,8 @@ from tests.fakegrid import Tamper
 from tests.federation_run import SMALL, Run, federate, resume
 from tests.wire_parts import metrics_in, metrics_of
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = SMALL.replace(rounds=2, test_initial=False)
 CHOSEN = LIKELIHOOD_GRID[20]
 
@@ -102,7 +104,6 @@ def only_the_first_round_is_right(request: Message, index: int, reply: Message) 
     return reply
 
 
-@pytest.mark.slow
 def test_the_models_that_it_was_chosen_for_carry_it(tmp_path: Path) -> None:
     run = federate(SETTINGS, tmp_path / "run", too_cautious)
     assert run.summary["best_round"] == load_model(run.path / "final")[1]["round"]

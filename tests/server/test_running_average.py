@@ -12,6 +12,8 @@ from tests.federation_run import federate, initial_model, resume
 from tests.killed import at_message, killed
 from tests.uninterrupted import MODES, SETTINGS, same, without_pictures
 
+pytestmark = pytest.mark.slow
+
 AVERAGED = SETTINGS.replace(average_states=0.9, evaluate_every=1)
 
 
@@ -28,7 +30,6 @@ def test_former_states_weigh_what_is_asked_and_less_in_the_first_rounds() -> Non
     assert running_average(former, state, 1000, 0.95).dtype == np.float32
 
 
-@pytest.mark.slow
 def test_the_states_are_those_of_a_run_without_it_and_the_kept_model_is_their_average(tmp_path: Path) -> None:
     short = [federate(SETTINGS.replace(rounds=t), tmp_path / str(t)).model("final") for t in (1, 2, 3)]
     with_it = federate(AVERAGED.replace(rounds=3), tmp_path / "averaged")

@@ -17,6 +17,8 @@ from server.run.model_file import load_model
 from tests.federation_run import QUICK, SMALL, federate, resume
 from tests.wire_parts import metrics_in, metrics_of
 
+pytestmark = pytest.mark.slow
+
 CHOOSING = SMALL.replace(
     rounds=1, train_samples=100, gp=replace(QUICK, choose_scale=True)
 )  # three of five clients train
@@ -41,7 +43,6 @@ def told(place: int):  # type: ignore[no-untyped-def]
     return tamper
 
 
-@pytest.mark.slow
 def test_who_is_asked_for_what(tmp_path: Path) -> None:
     sent: dict[str, tuple[bool, int, int]] = {}
 
@@ -65,7 +66,6 @@ def test_who_is_asked_for_what(tmp_path: Path) -> None:
     assert any(f"output scale {run.summary['output_scale']:g} (by {rule})" in note for note in run.summary["notes"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("place", [0, 1, 3])
 def test_the_scale_goes_with_the_best_model_and_its_test(place: int, tmp_path: Path) -> None:
     """The run's settings stay, by whose hash sites approve it; the scale goes beside them."""
@@ -91,7 +91,6 @@ def test_the_scale_goes_with_the_best_model_and_its_test(place: int, tmp_path: P
     assert (run.summary["nll"] == plain.summary["nll"]) == (GRID[place] == QUICK.output_scale)
 
 
-@pytest.mark.slow
 def test_a_resumed_run_chooses_the_same(tmp_path: Path) -> None:
     whole = federate(CHOOSING.replace(rounds=2), tmp_path / "whole")
     federate(CHOOSING, tmp_path / "cut")
@@ -100,7 +99,6 @@ def test_a_resumed_run_chooses_the_same(tmp_path: Path) -> None:
     assert {key: resumed.summary[key] for key in keys} == {key: whole.summary[key] for key in keys}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "fields",
     [
@@ -149,7 +147,6 @@ def test_one_of_five_that_lies_moves_the_scale_by_one_step(tmp_path: Path) -> No
     assert federate(CHOOSING, tmp_path / "run", tamper).summary["output_scale"] == GRID[2]
 
 
-@pytest.mark.slow
 def test_sums_of_training_data_that_nobody_asked_for_have_no_part(tmp_path: Path) -> None:
     def forward(request: Message, index: int, reply: Message) -> Message:
         if asked_for_scales(request) and LEFT_OUT not in request.content[CONFIG]:
@@ -163,7 +160,6 @@ def test_sums_of_training_data_that_nobody_asked_for_have_no_part(tmp_path: Path
     assert run.summary["output_scale"] == honest.summary["output_scale"]
 
 
-@pytest.mark.slow
 def test_a_run_that_does_not_choose_asks_nothing(tmp_path: Path) -> None:
     asked: list[bool] = []
 

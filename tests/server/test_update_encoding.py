@@ -40,6 +40,7 @@ def from_one(change: dict[str, object]) -> Tamper:
     return tamper
 
 
+@pytest.mark.slow
 @encodings
 def test_the_bytes_of_a_round_are_as_many_as_said(encoding: str, tmp_path: Path) -> None:
     run = federate(FIVE.replace(update_encoding=encoding), tmp_path / "run")
@@ -47,6 +48,7 @@ def test_the_bytes_of_a_round_are_as_many_as_said(encoding: str, tmp_path: Path)
     assert run.summary["failed_replies"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("encoding", "most"), [("float16", 1e-3), ("int8", 5e-2)])
 def test_one_round_ends_where_float32_ends_but_for_the_error(encoding: str, most: float, tmp_path: Path) -> None:
     one = FIVE.replace(rounds=1)
@@ -69,6 +71,7 @@ def test_a_killed_run_ends_with_the_same_bits(
     assert same(resume(tmp_path / "run", deployed=deployed), whole)
 
 
+@pytest.mark.slow
 @encodings
 @pytest.mark.parametrize("aggregation", ["median", "trimmed-mean"])
 def test_robust_averages_are_of_what_was_decoded(aggregation: str, encoding: str, tmp_path: Path) -> None:
@@ -78,6 +81,7 @@ def test_robust_averages_are_of_what_was_decoded(aggregation: str, encoding: str
     assert update_norm(exact, short) < 0.1 * update_norm(initial_model(), exact)
 
 
+@pytest.mark.slow
 @encodings
 @pytest.mark.parametrize(("factor", "outcome"), [(9.0, "clipped"), (100.0, "failed")])
 def test_a_long_update_is_measured_as_it_is_decoded(encoding: str, factor: float, outcome: str, tmp_path: Path) -> None:
@@ -95,6 +99,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @encodings
 @pytest.mark.parametrize(("data", "reason"), HOSTILE.values(), ids=HOSTILE)
 def test_other_bytes_cost_their_sender_its_place(encoding: str, data: bytes, reason: str, tmp_path: Path) -> None:
@@ -122,6 +127,7 @@ def test_another_encoding_than_asked_for_is_named(encoding: str, tmp_path: Path)
     assert [r["failed"] for r in run.records] == [{"client-03": f"the update is '<f4', not {encoding}"}] * 2
 
 
+@pytest.mark.slow
 @encodings
 def test_a_large_update_is_a_part_of_its_own(encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = federate(FIVE.replace(update_encoding=encoding), tmp_path / "small")

@@ -12,6 +12,8 @@ from tests.federation_run import SMALL, federate, resume
 from tests.uninterrupted import without_pictures
 from tests.wire_parts import put_vector, vector_of
 
+pytestmark = pytest.mark.slow
+
 TWO = SMALL.replace(clients=2, classes_per_client=5, clients_per_round=2, rounds=3)
 REFUSED = {"client-01": "the update's norm is implausibly large"}
 

@@ -8,6 +8,8 @@ from flwr.supercore.task_identity import TaskIdentity
 
 from tests.federation_run import SMALL, federate
 
+pytestmark = pytest.mark.slow
+
 
 def records(folder: Path, **changed: Any) -> list[dict[str, Any]]:
     TaskIdentity.task_id = TaskIdentity.run_id = TaskIdentity.node_id = 1

@@ -103,6 +103,7 @@ def test_a_range_that_the_operator_says_is_that_of_the_site(tmp_path: Path) -> N
     assert {client.hello.value_range for client in roster.all} == {"0..65535"}
 
 
+@pytest.mark.slow
 def test_images_of_a_unit_are_compared_by_their_moments(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     shares = SCANS / 4096  # negative as well, so of an open range

@@ -13,6 +13,8 @@ from tests.fakegrid import FakeGrid
 from tests.federation_run import SMALL, Run, federate, start
 from tests.uninterrupted import MODES, without_pictures
 
+pytestmark = pytest.mark.slow
+
 # Every free client is in every round. One that waits for client 3 in vain is over after 20 s, and then the client is
 # among the failed ones.
 FOUR_OF_FIVE = SMALL.replace(clients_per_round=5, rounds=4, evaluate_every=4, wait_share=0.8, round_timeout=20.0)
@@ -100,7 +102,6 @@ def test_an_evaluation_waits_for_all(tmp_path: Path) -> None:
     assert [record["evaluated"] for record in records] == [5] * 3
 
 
-@pytest.mark.slow
 def test_a_round_that_an_evaluation_rides_in_waits_for_all_who_evaluate(tmp_path: Path) -> None:
     settings = FOUR_OF_FIVE.replace(evaluate_every=1, rounds=3, round_timeout=2.0)
     records = run(SlowGrid(settings, slow=(2,), deployed=True), tmp_path / "run", settings).records

@@ -21,6 +21,8 @@ from server.without import begin_without
 from tests.federation_run import Run, start
 from tests.own_sites import OWN, OwnGrid, three_image_sites
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = OWN.replace(min_clients=2, rounds=8, evaluate_every=2, wait_timeout=5.0)
 LATE, AFTER = "ward-b", 3
 
@@ -67,7 +69,6 @@ def goes_on(sites: dict[str, Path], out: Path, **given: Any) -> Run:
     return Run(out)
 
 
-@pytest.mark.slow
 def test_it_is_the_run_that_the_site_never_joined(run: Run, sites: dict[str, Path], tmp_path: Path) -> None:
     assert LATE in (run.path / "clients.csv").read_text()
     never = start(LateGrid(sites), SETTINGS, tmp_path / "never")

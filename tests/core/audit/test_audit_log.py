@@ -85,6 +85,7 @@ def test_two_lines_that_changed_places_are_found(tmp_path: Path, line: int) -> N
     assert verify(tmp_path).faults
 
 
+@pytest.mark.slow
 def test_any_changed_byte_is_found(tmp_path: Path) -> None:
     content = bytearray(b"".join(lines(written(tmp_path, 3))))
     rng = random.Random(0)

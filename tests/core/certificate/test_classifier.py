@@ -130,6 +130,7 @@ def test_no_more_violations_than_delta(task: Any) -> None:
         assert bounds[:, 0].mean() < 0.5
 
 
+@pytest.mark.slow
 def test_features_that_memorised_the_sample_are_why_a_participant_is_refused() -> None:
     outcome = simulate(TASKS[-1], 60, 10, chains=5, test_points=10, seed=7)
     assert TASKS[-1].memorised

@@ -55,6 +55,7 @@ def test_each_class_is_covered_by_itself() -> None:
     assert (found > COVERAGE - 0.02).all()
 
 
+@pytest.mark.slow
 def test_sets_from_leave_one_out() -> None:
     """An estimate: no proof, but the coverage of a site's own samples comes out near the one asked for."""
     settings = Settings(gp=GPSettings(predict_chains=8))

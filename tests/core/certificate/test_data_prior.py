@@ -128,6 +128,7 @@ def test_the_study_s_bounds_are_the_product_s() -> None:
         assert outcome.bounds(delta) == pytest.approx(np.array(expected), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head", ["none", "wrong"])
 @pytest.mark.parametrize("population", POPULATIONS, ids=lambda population: population.name)
 def test_no_more_violations_than_delta(population: Population, head: str) -> None:

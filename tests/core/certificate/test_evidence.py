@@ -63,6 +63,7 @@ def test_exact_posterior_meets_the_golden_quadrature(golden):
         np.testing.assert_allclose(posterior.covariance, expected(case, "Cov f"), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_four_points_in_two_independent_pairs():
     pair = torch.tensor([[8.0, 5.0], [5.0, 8.0]], dtype=torch.float64)
     left, right = torch.tensor([1, 0]), torch.tensor([1, 1])
@@ -144,6 +145,7 @@ def test_chib_agrees_with_quadrature_for_both_priors(golden):
         assert abs(kl.value - exact.kl) < 4 * kl.standard_error
 
 
+@pytest.mark.slow
 def test_chib_meets_the_reference_of_forty_points(golden):
     case = golden.case("ref_mid40")
     model = model_of(case)

@@ -49,6 +49,7 @@ def violations(grouped: bool) -> dict[str, int]:
     return found
 
 
+@pytest.mark.slow
 def test_images_of_the_same_patient_on_both_sides_break_certificates() -> None:
     assert violations(grouped=False) == {"on the way": DRAWS, "held-out": DRAWS}
 

@@ -163,6 +163,7 @@ def test_mutual_information_survives_large_latents():
     assert math.isfinite(mutual_information(f, torch.tensor([[1e-3], [1e-3], [0.25]])).value)
 
 
+@pytest.mark.slow
 def test_leaving_out_errs_upwards_and_including_downwards(golden):
     node = node_of(golden.case("omega_n2_tau0"))
     state = gibbs.run(node, 8000, 15, Stream(6, "bias"))

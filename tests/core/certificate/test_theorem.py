@@ -78,6 +78,7 @@ def test_sides_by_quadrature(deviation: float) -> None:
     np.testing.assert_allclose(found.left + found.right, 1.0, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_path_probabilities_agree_with_drawing_the_tree() -> None:
     classifier, y = fitted(40, 4)
     tree, nodes, labels = parts(classifier, y)

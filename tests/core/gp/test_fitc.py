@@ -65,6 +65,7 @@ def test_golden_at_fixed_omega(golden, case_id, dtype, dual):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dual", [False, True])
 def test_gibbs_reaches_the_exact_posterior(golden, dual):
     """E f and Cov f separate the right step from the printed one; the predictive hardly does."""

@@ -115,6 +115,7 @@ def test_float32_has_the_probabilities_of_float64(scale: float) -> None:
     assert (found[0] - found[1]).abs().max() < 2e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [(1, 0, 1), (1, 1, 1), (0, 0, 1)])
 def test_the_harmonic_mean_is_the_exact_probability_without_the_own_label(labels: tuple[int, ...]) -> None:
     """p(y_i | y_-i) = p(y) / p(y_-i), both by dense integration; 40 000 chains leave an error of about .0003."""

@@ -110,6 +110,7 @@ def test_iterative_nodes_have_the_moments_and_gradients_of_each_alone() -> None:
         torch.testing.assert_close(ours, own, atol=5e-3, rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["dense", "iterative"])
 def test_latents_given_omega_have_the_law_of_each_node_alone(solver: str) -> None:
     alone = nodes(make_kernel("rbf", 2.0, 0.7), solver=solver)
@@ -127,6 +128,7 @@ def test_latents_given_omega_have_the_law_of_each_node_alone(solver: str) -> Non
         assert ((own.T.cov() - covariance[0]).abs() < 5 * (2 * spread[:, None] * spread / chains).sqrt()).all()
 
 
+@pytest.mark.slow
 def test_draws_of_omega_have_the_law_of_each_node_alone() -> None:
     alone = nodes(make_kernel("rbf", 8.0, 0.7))
     chains = 20_000

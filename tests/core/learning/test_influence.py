@@ -59,6 +59,7 @@ def rows(values: st.SearchStrategy[float], least: int, most: int) -> st.SearchSt
     return st.lists(st.lists(values, min_size=SIZE, max_size=SIZE), min_size=least, max_size=most)
 
 
+@pytest.mark.slow
 @examples(max_examples=200)
 @given(rows(SMALL, 2, 8), st.lists(ANY, min_size=SIZE, max_size=SIZE), st.randoms())
 def test_one_of_three_or_more_moves_the_mean_by_a_small_multiple_of_the_longest_right_update(right, wrong, random):

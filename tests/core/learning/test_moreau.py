@@ -23,6 +23,7 @@ def gradient(w: torch.Tensor) -> torch.Tensor:
     return HESSIAN @ w - SLOPE
 
 
+@pytest.mark.slow
 def test_many_inner_steps_solve_the_quadratic_problem():
     theta, _, _ = moved(Envelope(2.5, 4000, 0.1, 0.1))
     expected = torch.linalg.solve(HESSIAN + 2.5 * torch.eye(3, dtype=torch.float64), SLOPE + 2.5 * W)

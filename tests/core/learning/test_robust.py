@@ -132,6 +132,7 @@ def test_bad_vectors_are_refused(name: str) -> None:
         combine(settings, sent, [np.ones(3, dtype=np.float32)] * 3, [1, 1, 1])
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_another_copy_of_all_vectors() -> None:
     vectors = list(np.random.default_rng(0).normal(size=(20, 1_000_000)).astype(np.float32))  # 80 MB
     tracemalloc.start()

@@ -40,6 +40,7 @@ def test_mean_and_variance(sample, z):
     assert abs(draws.var() / variance - 1) < 0.025
 
 
+@pytest.mark.slow
 @SAMPLERS
 def test_golden_moments(sample, golden):
     case = golden.case("pg_moments_p")
@@ -65,6 +66,7 @@ def test_golden_augmentation_identity(sample, golden):
         assert abs(got - row["value"]) <= wanted["atol"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("z", [0.0, 3.0, 19.9, 300.0])
 def test_torch_sampler_has_the_whole_distribution(z):
     n = 1_000_000

@@ -45,6 +45,7 @@ def covered(n: int, head: RegressionHead | None = None) -> dict[float, float]:
     return {level: count / sums.n for level, count in zip(LEVELS, sums.covered.tolist(), strict=True)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [8, 30, 100])
 def test_intervals_hold_what_they_say_at_every_size(n: int) -> None:
     found = covered(n)
@@ -52,6 +53,7 @@ def test_intervals_hold_what_they_say_at_every_size(n: int) -> None:
         assert found[level] == pytest.approx(level, abs=0.02)
 
 
+@pytest.mark.slow
 def test_a_level_of_noise_and_signal_that_does_not_fit_is_corrected() -> None:
     """A head that is sure of ten times less variance than there is: only the ratio of its parts counts."""
     head = RegressionHead(make_kernel("rbf", 0.1, 1.0), 0.1 * NOISE)

@@ -63,6 +63,7 @@ def test_learns_a_smooth_function_in_its_own_units():
     assert np.array_equal(mean, regressor.predict(new))
 
 
+@pytest.mark.slow
 def test_marginal_likelihood_recovers_the_noise():
     features, targets = angles(300, 0.5)
     spread = targets.std()

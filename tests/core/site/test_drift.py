@@ -25,6 +25,7 @@ def alarms(streams: int, change: float) -> list[int | None]:
     return found
 
 
+@pytest.mark.slow
 def test_without_a_change_alarms_are_rare() -> None:
     assert sum(at is not None for at in alarms(300, 0.0)) <= 8  # 1 % would be 3; more than 8 have probability .003
 
@@ -45,6 +46,7 @@ def test_parts_are_watched_as_the_whole() -> None:
     np.testing.assert_array_equal(other.capital, whole.capital)
 
 
+@pytest.mark.slow
 def test_the_expected_capital_stays_one() -> None:
     ends = []
     for seed in range(2000):

@@ -93,6 +93,7 @@ def test_without_them_is_a_gaussian_process_on_the_others_at_the_same_omega() ->
         assert found.without[t] == pytest.approx(side, abs=5e-3)
 
 
+@pytest.mark.slow
 def test_the_named_samples_change_the_answer_as_stated_and_random_ones_do_not() -> None:
     site = site_of(60)
     features = site.model.features(NEW)

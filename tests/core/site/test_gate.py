@@ -42,6 +42,7 @@ def test_copies_do_not_hide_wrong_labels() -> None:
     assert hidden.copies == 120
 
 
+@pytest.mark.slow
 def test_copies_that_were_learned_before_do_not_hide_them_either() -> None:
     copied = learn(named_site(range(60)), twice(named_site(range(60))))
     assert copied.accepted

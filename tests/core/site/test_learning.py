@@ -59,6 +59,7 @@ def test_the_nll_is_that_of_the_tempered_probabilities() -> None:
     np.testing.assert_allclose(left_out_nll(site), -np.log(tempered[np.arange(30), columns]))
 
 
+@pytest.mark.slow
 def test_undo_gives_the_former_classifier(tmp_path: Path) -> None:
     site = named_site(range(30), 30)
     twice = learn(learn(site, further(site)).after, further(site, 9, (2,))).after

@@ -42,6 +42,7 @@ def test_labels_of_any_kind_come_back():
     assert (classifier.predict(features) == names).mean() > 0.9
 
 
+@pytest.mark.slow
 def test_order_of_the_samples_changes_nothing_beyond_noise():
     features, labels = blobs()
     order = np.random.default_rng(5).permutation(len(labels))
@@ -50,6 +51,7 @@ def test_order_of_the_samples_changes_nothing_beyond_noise():
     assert np.abs(a - b).max() < NOISE
 
 
+@pytest.mark.slow
 def test_names_of_the_classes_change_nothing_beyond_noise():
     features, labels = blobs()
     renamed = np.array([2, 0, 1])[labels]

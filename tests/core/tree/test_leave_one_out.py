@@ -31,6 +31,7 @@ def inducing_of(features: torch.Tensor, labels: torch.Tensor, k: int) -> torch.T
     return means + torch.randn(k, 4, 4, generator=generator, dtype=torch.float64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["full", "ip-data", "ip-compute"])
 def test_it_is_the_prediction_of_a_classifier_fitted_without_the_sample(variant: str) -> None:
     features, labels = data(14, 3)

@@ -5,8 +5,9 @@ import pytest
 from pfedgp.benchmarking import measure, report
 from pfedgp.benchmarking.cases import Case
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_ratio_and_scaling_come_from_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     updates, epochs = iter([9.0, 3.0, 4.0, 10.0]), iter([2.0, 2.0, 2.5])
     bench = measure.CaseBenchmark(Case("full", 2, 80), repeats=3, seed=0, worth=0.0)

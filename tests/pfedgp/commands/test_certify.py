@@ -21,6 +21,8 @@ from pfedgp_core.site.saved import SavedSite
 from pfedgp_core.site.trained_model import TrainedModel
 from tests.core.site.test_shared_head import model, site_of
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("cat", "dog", "eel", "fox")
 Certify = Callable[..., dict[str, Any]]
 
@@ -107,7 +109,6 @@ def test_data_prior(certify: Certify, tmp_path: Path, capsys: pytest.CaptureFixt
     assert "error of this posterior's vote" in text
 
 
-@pytest.mark.slow
 def test_progressive(certify: Certify, tmp_path: Path, capsys: pytest.CaptureFixture[str], site: Path) -> None:
     alone = certify("--unseen")
     assert alone["method"] == "progressive"
@@ -128,7 +129,6 @@ def test_progressive(certify: Certify, tmp_path: Path, capsys: pytest.CaptureFix
     assert "mean error of the classifiers on the way" in text
 
 
-@pytest.mark.slow
 def test_the_order_of_the_samples_is_the_model_s(certify: Certify, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     orders = []
 
@@ -162,7 +162,6 @@ def test_held_out(certify: Certify, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "error of the deployed classifier" in capsys.readouterr().out
 
 
-@pytest.mark.slow
 def test_a_temperature_changes_no_bound(
     certify: Certify, site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

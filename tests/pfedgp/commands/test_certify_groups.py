@@ -17,6 +17,8 @@ from pfedgp_core.site.samples import SiteSamples
 from pfedgp_core.site.saved import SavedSite
 from pfedgp_core.site.trained_model import TrainedModel
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("cat", "dog")
 
 

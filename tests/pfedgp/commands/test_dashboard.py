@@ -56,6 +56,7 @@ def raw(port: int, line: str) -> str:
         return connection.makefile("r", encoding="latin-1").readline().strip()
 
 
+@pytest.mark.slow
 def test_it_answers_until_it_is_told_to_end(tmp_path: Path) -> None:
     folder = state(tmp_path)
     with shown(folder) as (process, port):
@@ -75,6 +76,7 @@ def test_it_answers_until_it_is_told_to_end(tmp_path: Path) -> None:
     assert (process.returncode, out, err) == (0, "Stopped.\n", "")
 
 
+@pytest.mark.slow
 def test_https_under_the_names_of_the_certificate(tmp_path: Path) -> None:
     issue(tmp_path / "certs", ["fl.example.org"], [])
     options = ("--certificate", str(tmp_path / "certs/server.crt"), "--key", str(tmp_path / "certs/server.key"))

@@ -132,6 +132,7 @@ def test_mistakes_are_told_in_one_sentence(
     assert len(error.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_list_shows_the_experiments_and_what_one_holds(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["experiment", "--list"]) == 0
     assert "table1_cifar10" in capsys.readouterr().out
@@ -141,6 +142,7 @@ def test_list_shows_the_experiments_and_what_one_holds(capsys: pytest.CaptureFix
     assert "23 runs" in shown
 
 
+@pytest.mark.slow
 def test_list_counts_one_of_a_thing_as_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["experiment", "--list"]) == 0
     shown = capsys.readouterr().out

@@ -54,6 +54,7 @@ def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> None:
     assert MODULE not in sys.modules
 
 
+@pytest.mark.slow
 def test_a_carried_model_brings_no_code_to_any_command(carried: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model, data, site = (str(carried / name) for name in ("run/best", "data.npz", "site"))
     onboard = ("onboard", "--model", model, "--data", data, "--out", site)

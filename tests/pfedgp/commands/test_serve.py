@@ -19,6 +19,8 @@ from pfedgp.operator.authority import issue
 from tests.table_site import rows, table_site
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.slow
+
 
 def free_port() -> int:
     with socket.socket() as one:
@@ -53,7 +55,6 @@ def ask(url: str, token: str, context: ssl.SSLContext | None = None) -> dict[str
         return found
 
 
-@pytest.mark.slow
 def test_a_site_answers_until_it_is_told_to_end(tmp_path: Path) -> None:
     table_site().save(tmp_path / "site")
     with served(tmp_path) as (process, port):
@@ -67,7 +68,6 @@ def test_a_site_answers_until_it_is_told_to_end(tmp_path: Path) -> None:
     assert (process.returncode, out, err) == (0, "Stopped.\n", "")
 
 
-@pytest.mark.slow
 def test_a_request_under_way_is_answered_before_the_end(tmp_path: Path) -> None:
     table_site().save(tmp_path / "site")
     with served(tmp_path) as (process, port), socket.create_connection(("127.0.0.1", port)) as connection:
@@ -90,7 +90,6 @@ def listens(port: int) -> bool:
         return one.connect_ex(("127.0.0.1", port)) == 0
 
 
-@pytest.mark.slow
 def test_https_with_the_operators_certificate(tmp_path: Path) -> None:
     table_site().save(tmp_path / "site")
     issue(tmp_path / "certs", ["localhost"], [])

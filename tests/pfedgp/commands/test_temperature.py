@@ -24,6 +24,8 @@ from server.run.model_file import load_model, save_model
 from tests.fakegrid import FakeGrid
 from tests.federation_run import SMALL, Run, client_app, start
 
+pytestmark = pytest.mark.slow
+
 UNSEEN = "client-04"
 UNCERTAINTY = ("entropy", "epistemic", "aleatoric")
 Predict = Callable[..., tuple[list[dict[str, str]], str]]

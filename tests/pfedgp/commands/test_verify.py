@@ -12,6 +12,8 @@ import pytest
 from pfedgp.commands import verify
 from pfedgp_core.errors import ConfigError
 
+pytestmark = pytest.mark.slow
+
 PUBLIC = Path(__file__).parents[2] / "golden" / "golden_public.json"
 
 
@@ -43,7 +45,6 @@ def sampled(case):
     return any(a["kind"] == "mc" for a in case["asserts"])
 
 
-@pytest.mark.slow
 def test_exact_public_cases_pass_in_both_precisions(public, check):
     cases = [case for case in public.values() if not sampled(case)]
     code, lines = check(cases, "--dtype", "both")
@@ -52,7 +53,6 @@ def test_exact_public_cases_pass_in_both_precisions(public, check):
     assert sum("(float32)" in line for line in lines) > 50
 
 
-@pytest.mark.slow
 def test_all_public_cases_pass(public, check):
     code, lines = check(list(public.values()))
     assert failures(lines) == []
@@ -62,7 +62,6 @@ def test_all_public_cases_pass(public, check):
     assert f"{sum(a['kind'] != 'info' for a in asserts)} passed, 0 failed" in lines[-1]
 
 
-@pytest.mark.slow
 def test_sampled_small_case_passes_with_another_seed(public, check):
     code, lines = check([public["omega_n2_tau0"], public["pg_moments_p"]], "--seed", "7")
     assert (code, failures(lines)) == (0, [])

@@ -13,6 +13,8 @@ from pfedgp.commands import verify
 from pfedgp_core.errors import ConfigError
 from tests.pfedgp.commands.test_verify import PUBLIC
 
+pytestmark = pytest.mark.slow
+
 Case = dict[str, Any]
 Run = Callable[..., tuple[int, list[str]]]
 

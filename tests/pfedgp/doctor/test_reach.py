@@ -22,6 +22,7 @@ def test_a_peer_that_never_answers_is_found_in_time(authority: Authority) -> Non
         assert only(address, None, None, timeout=2.0).code == "unanswered"
 
 
+@pytest.mark.slow
 def test_a_full_backlog_is_a_connection_that_a_firewall_drops(authority: Authority) -> None:
     # The kernel drops what does not fit the queue of a listening socket, as a firewall does.
     with socket.create_server(("127.0.0.1", 0), backlog=0) as deaf, socket.socket() as first, socket.socket() as second:

@@ -19,6 +19,8 @@ from tests.fakegrid import FakeGrid
 from tests.federation_run import QUICK, client_app, start
 from tests.small_experiment import made_up, small_experiment
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = Settings(
     clients=10, novel_clients=2, clients_per_round=3, rounds=4, evaluate_every=2, feature_dim=8, gp=QUICK
 )

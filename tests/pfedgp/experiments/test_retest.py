@@ -13,6 +13,8 @@ from pfedgp_core.model.shared import SharedState
 from tests.fakegrid import FakeGrid
 from tests.federation_run import QUICK, client_app, start
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = Settings(clients=5, clients_per_round=2, rounds=2, evaluate_every=1, feature_dim=8, gp=QUICK)
 SHAPE = (1, 8, 8)
 IP = SETTINGS.replace(variant="ip-compute", inducing_per_class=6)

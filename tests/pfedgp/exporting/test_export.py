@@ -53,6 +53,7 @@ def answers(file: Path, inputs: np.ndarray) -> list[np.ndarray]:
     return onnxruntime.InferenceSession(file).run(None, {"inputs": inputs.astype(np.float32)})
 
 
+@pytest.mark.slow
 def test_images_of_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     inputs, labels = digits(60)
     site = saved(tmp_path / "site", inputs[:40], labels[:40])
@@ -68,6 +69,7 @@ def test_images_of_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert json.loads(kept["pfedgp"])["model_sha256"] == site.model.sha256
 
 
+@pytest.mark.slow
 def test_a_node_whose_chains_share_a_factor_answers_for_its_own_samples(tmp_path: Path) -> None:
     inputs, labels = digits(150)
     site = saved(tmp_path / "site", inputs, labels)
@@ -95,6 +97,7 @@ def test_a_table_with_a_whitened_model(tmp_path: Path) -> None:
     np.testing.assert_allclose(probabilities, site.predict_proba(inputs + 1), rtol=0, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_frozen_backbone_is_in_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "")
     declare_backbones([f"small={write_backbone(tmp_path / 'small.ts')}"])

@@ -33,6 +33,7 @@ def test_a_site_has_as_many_classes_as_samples_and_a_thousand_at_most(classes: i
     assert bool(said) == bool(reason)
 
 
+@pytest.mark.slow
 def test_classes_that_the_operator_has_named_are_not_too_many() -> None:
     settings = Settings(class_names=",".join(f"c{i}" for i in range(5000)))
     assert too_many_classes(hello("x", 5000, 10**6), settings) == ""

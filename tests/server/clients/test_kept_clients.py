@@ -88,6 +88,7 @@ def with_spaces(count: int) -> str:
     return binascii.b2a_base64(b"".join([*parts, packer.compress(b'"clients": []}'), packer.flush()])).decode().strip()
 
 
+@pytest.mark.slow
 def test_greetings_that_unpack_beyond_a_bound_are_refused() -> None:
     small = KeptClients().to_state([], [])
     assert KeptClients.from_state(small | {"presented": with_spaces(2**20)}) == ([], [])

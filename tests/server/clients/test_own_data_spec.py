@@ -53,6 +53,7 @@ def test_the_normalisation_is_that_of_all_training_samples_together(tmp_path: Pa
     assert roster.spec.std == pytest.approx(std.tolist(), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_site_with_a_class_that_the_server_s_list_lacks_is_told_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

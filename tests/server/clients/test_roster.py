@@ -53,6 +53,7 @@ def test_the_log_says_why_the_run_waits(caplog: pytest.LogCaptureFixture, monkey
     assert len(lines) == len(set(lines))  # what has not changed is not said again
 
 
+@pytest.mark.slow
 def test_a_resumed_simulation_waits_for_all_however_slowly_they_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "RESUME_PATIENCE", 0.0)
     settings = SMALL.replace(min_results=1, wait_timeout=0.6)
@@ -109,6 +110,7 @@ def test_a_wrong_number_of_nodes_is_found_soon(monkeypatch: pytest.MonkeyPatch) 
         wait_for_clients(Roster(SMALL.replace(wait_timeout=60.0)), FakeGrid(app, 2))
 
 
+@pytest.mark.slow
 def test_an_unavailable_node_is_greeted_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(roster_module, "RETRY_AFTER", 0.1)
     answered: list[int] = []
@@ -165,6 +167,7 @@ def test_a_client_that_leaves_and_returns_with_a_new_node_id_keeps_its_row(
     assert run.summary["missing_clients"] == {}
 
 
+@pytest.mark.slow
 def test_a_namesake_that_joins_later_is_refused_and_the_run_goes_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -177,6 +180,7 @@ def test_a_namesake_that_joins_later_is_refused_and_the_run_goes_on(
     assert run.summary["clients"] == 5
 
 
+@pytest.mark.slow
 def test_a_client_that_crashed_and_came_back_before_its_former_node_vanished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -194,6 +198,7 @@ def test_a_client_that_crashed_and_came_back_before_its_former_node_vanished(
     assert run.records[-1]["ok"] == 5
 
 
+@pytest.mark.slow
 def test_a_federation_that_everybody_left_ends(tmp_path: Path) -> None:
     settings = SMALL.replace(rounds=9, wait_timeout=1.0)
     grid = Churn(settings, {})

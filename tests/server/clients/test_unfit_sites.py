@@ -51,12 +51,14 @@ def test_a_site_that_never_answers_is_waited_for_half_the_time(
     assert "starting with 2 of 3 sites, without: 1 site without an answer" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_number_that_the_operator_has_set_is_kept(tmp_path: Path, clock: FakeTime) -> None:
     grid = OwnGrid(three_image_sites(tmp_path), greets_with(1, classes="nonsense"))
     with pytest.raises(RunFailedError, match="2 of 3 clients are ready"):
         wait_for_clients(Roster(THREE.replace(min_clients=3)), grid)
 
 
+@pytest.mark.slow
 def test_one_site_alone_is_no_federation_to_start(tmp_path: Path, clock: FakeTime) -> None:
     def two_broken(request: object, index: int, reply: object) -> object:
         return greets_with(index, classes="nonsense")(request, index, reply) if index else reply

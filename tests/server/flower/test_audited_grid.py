@@ -14,6 +14,8 @@ from pfedgp_core.errors import ArtefactError
 from pfedgp_core.policy.runs import run_hash
 from tests.federation_run import SMALL, federate, resume
 
+pytestmark = pytest.mark.slow
+
 
 def entries(folder: Path) -> list[dict[str, object]]:
     return [json.loads(line) for _, line in read_lines(folder / "audit")]
@@ -43,7 +45,6 @@ def test_every_message_of_a_deployed_run_is_in_its_log(tmp_path: Path) -> None:
     assert reply["fields"]["shared"] > 1000
 
 
-@pytest.mark.slow
 def test_a_resumed_run_goes_on_in_its_log(tmp_path: Path) -> None:
     federate(SMALL.replace(rounds=2), tmp_path / "run", deployed=True)
     before = verify(tmp_path / "run/audit")

@@ -114,6 +114,7 @@ def test_replies_that_are_there_are_taken() -> None:
     assert sorted(reply.content["node"]["id"] for reply in replies) == [1, 2, 3]  # type: ignore[index]
 
 
+@pytest.mark.slow
 def test_objects_that_never_come_end_with_the_exchange_and_cost_their_senders_alone() -> None:
     superlink = SuperLink(missing={1, 2})
     superlink.late = {3}

@@ -141,6 +141,7 @@ def test_flowers_own_retries_get_a_word_and_an_end(
     assert "the SuperLink does not answer" in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "free", "said"),
     [

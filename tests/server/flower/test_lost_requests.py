@@ -84,6 +84,7 @@ class Forgetful(FakeGrid):
         return create_message_error_unavailable_ins_message(request.metadata.message_id, 0)
 
 
+@pytest.mark.slow
 def test_a_run_that_lost_replies_ends_with_the_same_bits(tmp_path: Path) -> None:
     lossy = start(Forgetful(SMALL.clients), SMALL, tmp_path / "lossy")
     whole = federate(SMALL, tmp_path / "whole")

@@ -30,6 +30,7 @@ def test_what_a_refused_site_is_told_is_kept(
     assert told.words == next(r.getMessage() for r in caplog.records if "refused: ward-3" in r.getMessage())
 
 
+@pytest.mark.slow
 def test_a_run_that_refuses_nobody_has_no_such_file(tmp_path: Path) -> None:
     federate(SMALL.replace(rounds=1), tmp_path / "run", deployed=True)
     assert not (tmp_path / "run/refusals.jsonl").exists()

@@ -132,15 +132,18 @@ def test_a_grid_that_flower_calls_otherwise_is_refused(monkeypatch: pytest.Monke
         guarded(other())
 
 
+@pytest.mark.slow
 def test_a_simulation_needs_none_of_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delattr(inflatable_utils, "pull_objects")
     assert federate(SMALL.replace(rounds=1), tmp_path / "run").summary["status"] == "completed"
 
 
+@pytest.mark.slow
 def test_the_summary_of_a_run_with_all_of_them_names_none(tmp_path: Path) -> None:
     assert federate(SMALL.replace(rounds=1), tmp_path / "run").summary["run"]["patches_missing"] == []
 
 
+@pytest.mark.slow
 def test_the_summary_names_what_a_simulation_goes_on_without(tmp_path: Path) -> None:
     grid = FakeGrid(client_app, SMALL.clients)
     grid.engine = replace(grid.engine, patches_missing=("The patch ray-signals does not fit.",))

@@ -14,6 +14,8 @@ from pfedgp_core.registry import METRICS, Entry
 from tests.federation_run import SMALL
 from tests.server.test_outputs import run_app, samples, scalars
 
+pytestmark = pytest.mark.slow
+
 FILE = '''
 """Error rate: the share of samples whose most probable class is another than the true one."""
 

@@ -17,6 +17,8 @@ from tests.federation_run import Run, federate, resume
 from tests.killed import finished
 from tests.uninterrupted import MODES, SETTINGS, same, uninterrupted, without_pictures
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:

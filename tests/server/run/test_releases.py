@@ -22,6 +22,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     without_pictures(monkeypatch)
 
 
+@pytest.mark.slow
 def test_a_round_that_is_done_again_counts_twice(tmp_path: Path) -> None:
     out = tmp_path / "run"
     killed(lambda: federate(PRIVATE, out, at_message(TRAIN, 2)))

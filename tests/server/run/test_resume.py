@@ -25,6 +25,8 @@ from tests.killed import at_call, at_message, dies_at_file, dies_at_step, finish
 from tests.uninterrupted import MODES, SETTINGS, same, uninterrupted, without_pictures
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +82,6 @@ def test_a_killed_run_goes_on_to_the_same_end(phase: str, deployed: bool, tmp_pa
     assert same(run, uninterrupted(SETTINGS, deployed))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("deployed", MODES.values(), ids=MODES)
 def test_a_run_killed_at_every_step_of_every_file_goes_on(deployed: bool, tmp_path: Path) -> None:
     settings = SETTINGS.replace(rounds=2, evaluate_every=1)
@@ -197,7 +198,6 @@ def test_a_run_that_still_runs_is_left_alone_until_its_process_is_dead(tmp_path:
         pass
 
 
-@pytest.mark.slow
 def test_outputs_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()  # reporters are what this is about
     files_of: dict[str, list[str]] = {}
@@ -225,7 +225,6 @@ def test_outputs_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert files_of["whole"] == files_of["killed"] != []
 
 
-@pytest.mark.slow
 def test_a_simulation_that_was_killed_goes_on_with_one_command(tmp_path: Path) -> None:
     arguments = ["--clients", "5", "--rounds", "5", "--set", "clients-per-round=2", "--set", "evaluate-every=2"]
     arguments += ["--set", "gp.sweeps=2", "--set", "wait-timeout=300", "--workers", "1"]

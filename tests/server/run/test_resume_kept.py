@@ -13,6 +13,8 @@ from tests.federation_run import Run, federate, resume
 from tests.killed import at_call, at_message, dies_at_file, killed
 from tests.uninterrupted import SETTINGS, same, uninterrupted, without_pictures
 
+pytestmark = pytest.mark.slow
+
 FEDPER = SETTINGS.replace(method="fedper", local_steps=3, clients_per_round=3)
 PHASES: dict[str, Any] = {
     "training in round 1": lambda: at_message(TRAIN, 1),

@@ -10,11 +10,12 @@ from tests.federation_run import SMALL, federate, resume
 from tests.killed import at_message, killed
 from tests.uninterrupted import same, without_pictures
 
+pytestmark = pytest.mark.slow
+
 METHODS = ("ditto", "fedrep", "fedu", "fola", "lda", "lg-fedavg", "pfedhn")
 CASES = [*((method, True) for method in METHODS), ("pfedhn", False)]  # on a deployment's grid, and once on the other
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("method", "deployed"), CASES)
 def test_a_killed_run_goes_on_to_the_same_bits(
     method: str, deployed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -57,6 +57,7 @@ def test_golden_fraction_bounds(golden):
         np.testing.assert_allclose(fraction_bounds(int(holders)), wanted, atol=1e-12, rtol=0)
 
 
+@pytest.mark.slow
 def test_golden_properties(golden):
     for row in golden.case("partition_properties")["inputs"]["settings"]:
         n_classes, clients, k = row["classes"], row["clients"], row["k"]

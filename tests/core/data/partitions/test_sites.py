@@ -52,6 +52,7 @@ def test_splits_are_disjoint_complete_and_even(samples: list[tuple[int, int]], s
         assert n < 5 or min(held) > 0
 
 
+@pytest.mark.slow
 def test_each_sample_is_a_test_sample_once_in_five() -> None:
     sites, strata = np.zeros(7, np.int64), np.array([0, 0, 0, 0, 0, 0, 1])
     tested = np.zeros(7)

@@ -28,6 +28,7 @@ def test_what_leaves(counts: dict[str, int], rows: int, expected: dict[str, int]
     assert cells_that_leave(counts, rows, 5) == expected
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(1, 30), min_size=1, max_size=8), st.integers(0, 6), st.integers(2, 12), st.integers(0, 2**32)
 )

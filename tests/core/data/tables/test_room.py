@@ -43,6 +43,7 @@ def test_some_that_tell_the_same_are_refused_until_there_is_room() -> None:
     assert set(crowding_sites([*HONEST, *others])) == {"x", "y"}
 
 
+@pytest.mark.slow
 def test_nobody_is_refused_for_what_most_sites_tell() -> None:
     alike = [table(f"ward-{i}", 50) for i in range(4)]
     odd = TableSummary("odd", 600, alike[0].columns | {"c000": ColumnSummary("text", 600, 0, values={"other": 10})})

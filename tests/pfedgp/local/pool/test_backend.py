@@ -21,6 +21,8 @@ from tests.deploy.program import children, is_alive
 from tests.pool_apps import Enter, Prepare, context, load_nothing, pool, request
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -137,7 +139,6 @@ with pool(Path(sys.argv[1]), workers=2):
 """
 
 
-@pytest.mark.slow
 def test_no_process_outlives_a_driver_that_is_killed(tmp_path: Path) -> None:
     command = [sys.executable, "-c", STARTS_AND_WAITS, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

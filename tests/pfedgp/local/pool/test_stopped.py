@@ -103,6 +103,7 @@ def test_one_that_was_named_and_has_ended_is_looked_at_no_more(
     ]
 
 
+@pytest.mark.slow
 def test_the_pool_waits_for_a_stopped_worker_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -16,6 +16,8 @@ from tests.federation_run import SMALL, Run
 from tests.pfedgp.local.pool.test_grid import Echo
 from tests.uninterrupted import without_pictures
 
+pytestmark = pytest.mark.slow
+
 SLOW = 3
 
 

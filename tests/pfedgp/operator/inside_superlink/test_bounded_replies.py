@@ -53,6 +53,7 @@ def id_of(message: Message) -> str:
     return str(message.metadata.message_id)
 
 
+@pytest.mark.slow
 def test_a_tree_that_is_not_the_message_s_own_is_refused_and_leaves_nothing(database: str) -> None:
     link = Bounded(database)
     run, node, other = link.start_run(), link.register(b"a"), link.register(b"b")
@@ -87,6 +88,7 @@ def test_a_deep_tree_is_counted_too(database: str, monkeypatch: pytest.MonkeyPat
         link.push(node, reply, ObjectTree(object_id=id_of(reply), children=[deep]))
 
 
+@pytest.mark.slow
 def test_one_site_cannot_take_what_others_need(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded_replies, "SHARE", 50)
     link = Bounded(database)

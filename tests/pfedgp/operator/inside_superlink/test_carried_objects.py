@@ -104,6 +104,7 @@ def contents_of(message: Message) -> dict[str, bytes]:
     return {key: part.deflate() for key, part in get_all_nested_objects(message).items()}
 
 
+@pytest.mark.slow
 def test_a_message_there_and_back_needs_no_call_for_an_object(database: str) -> None:
     link = SuperLink(database)
     run, node = link.start_run(), link.register(b"a")

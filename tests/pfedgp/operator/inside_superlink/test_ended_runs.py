@@ -37,6 +37,7 @@ def looks(link: carried.SuperLink, clock: FakeTime) -> None:
     link.state.get_tasks()
 
 
+@pytest.mark.slow
 def test_a_run_that_has_ended_leaves_nothing_and_one_that_works_keeps_all(clock: FakeTime, database: str) -> None:
     link = carried.SuperLink(database)
     node, runs = link.register(b"a"), [link.start_run(), link.start_run()]
@@ -54,6 +55,7 @@ def test_a_run_that_has_ended_leaves_nothing_and_one_that_works_keeps_all(clock:
     assert link.look(node) == carried.contents_of(requests[1])
 
 
+@pytest.mark.slow
 def test_a_superlink_that_is_started_again_removes_them_too(clock: FakeTime, kept: Path, on_disk: str) -> None:
     link = carried.SuperLink(on_disk)
     run, node = link.start_run(), link.register(b"a")

@@ -64,6 +64,7 @@ def files_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.slow
 def test_an_object_goes_from_file_to_file(folder: Path, database: str) -> None:
     link = carried.SuperLink(database)
     run, node = link.start_run(), link.register(b"a")

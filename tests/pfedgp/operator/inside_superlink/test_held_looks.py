@@ -109,6 +109,7 @@ class Held:
         return self.found[0]
 
 
+@pytest.mark.slow
 def test_a_site_gets_the_request_that_comes_while_it_looks(link: SuperLink) -> None:
     run, node = link.start_run(), link.register(b"a")
     look = Held(lambda: link.pull(node), link.waits)
@@ -126,6 +127,7 @@ def test_a_request_to_another_site_does_not_end_a_look(link: SuperLink) -> None:
     assert look.end() == [message]
 
 
+@pytest.mark.slow
 def test_a_request_is_found_once_its_content_is_there(link: SuperLink) -> None:
     """Before that the site would ask for the content in vain, and again only a second later."""
     run, node = link.start_run(), link.register(b"a")

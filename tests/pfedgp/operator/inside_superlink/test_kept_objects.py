@@ -39,6 +39,7 @@ def sent(link: carried.SuperLink, value: int = 1) -> tuple[int, int, Any]:
     return run, node, request
 
 
+@pytest.mark.slow
 def test_a_message_there_and_back_leaves_nothing(kept: Path, database: str) -> None:
     link = carried.SuperLink(database)
     run, node, request = sent(link)
@@ -54,6 +55,7 @@ def test_a_message_there_and_back_leaves_nothing(kept: Path, database: str) -> N
     assert rows(database) == 0
 
 
+@pytest.mark.slow
 def test_contents_take_no_memory_and_are_their_owners_alone(kept: Path, database: str) -> None:
     link = carried.SuperLink(database)
     sent(link)
@@ -62,6 +64,7 @@ def test_contents_take_no_memory_and_are_their_owners_alone(kept: Path, database
     assert {path.stat().st_mode & 0o777 for path in kept.iterdir()} == {0o600}
 
 
+@pytest.mark.slow
 def test_an_object_of_two_messages_stays_for_the_second_also_after_a_kill(kept: Path, database: str) -> None:
     link = carried.SuperLink(database)
     run, nodes = link.start_run(), [link.register(key) for key in (b"a", b"b", b"c")]
@@ -82,6 +85,7 @@ def test_an_object_of_two_messages_stays_for_the_second_also_after_a_kill(kept: 
     assert files_in(kept) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_superlink_that_was_killed_finds_its_messages(whole: bool, kept: Path, database: str) -> None:
     link = carried.SuperLink(database)
@@ -204,6 +208,7 @@ def test_a_full_disk_is_a_refusal_with_the_remedy_and_room_lets_the_message_go_o
     assert link.look(node) == contents
 
 
+@pytest.mark.slow
 def test_a_superlink_takes_over_what_a_version_before_has_in_its_database(
     tmp_path: Path, database: str, folder: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -239,6 +244,7 @@ def test_contents_are_read_only_where_there_is_room(kept: Path, database: str, m
     assert read == [first]
 
 
+@pytest.mark.slow
 def test_a_thousand_messages_are_found_again(tmp_path: Path) -> None:
     for name in ("messages", "objects"):
         (tmp_path / name).mkdir()

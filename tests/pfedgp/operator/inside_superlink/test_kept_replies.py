@@ -67,6 +67,7 @@ def answered(link: SuperLink) -> tuple[int, str, str]:
     return run, request, link.answer(run, node, request)
 
 
+@pytest.mark.slow
 def test_flower_hands_a_reply_out_once_and_forgets_its_request(database: str) -> None:
     link = SuperLink(database, mended=False)
     run, request, _ = answered(link)

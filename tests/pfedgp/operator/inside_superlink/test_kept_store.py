@@ -27,6 +27,7 @@ DAMAGES: dict[str, Damage] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_file_that_is_spoilt_is_not_given_and_is_asked_for_again(damage: Damage, kept: Path, database: str) -> None:
     link = carried.SuperLink(database)

@@ -11,6 +11,8 @@ from pfedgp.operator.inside_superlink.known_keys import KEPT, KnownKeys
 from tests.pfedgp.operator.inside_superlink.test_redelivery import SuperLink
 from tests.waiting import FakeTime
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> FakeTime:

@@ -57,6 +57,7 @@ def of_runs(asked: list[str]) -> list[str]:
     return [statement for statement in asked if "JOIN task" in statement]
 
 
+@pytest.mark.slow
 @MOVES
 def test_whether_a_run_works_is_asked_once_a_second(
     clock: FakeTime, link: SuperLink, move: Callable[[SuperLink, int], bool]
@@ -70,6 +71,7 @@ def test_whether_a_run_works_is_asked_once_a_second(
     assert len(of_runs(asked)) == 2
 
 
+@pytest.mark.slow
 @MOVES
 def test_a_run_that_ends_moves_no_object_from_then_on(
     clock: FakeTime, link: SuperLink, move: Callable[[SuperLink, int], bool]

@@ -11,6 +11,7 @@ from sqlalchemy import text
 from pfedgp.operator.inside_superlink.long_log import PAGES, LongLog
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mended", [False, True])
 def test_the_length_of_the_log(mended: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sql_mixin, "SQLITE_PRAGMAS", sql_mixin.SQLITE_PRAGMAS)  # put back in the end

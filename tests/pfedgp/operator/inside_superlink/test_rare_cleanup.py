@@ -10,6 +10,8 @@ from pfedgp.operator.inside_superlink.rare_cleanup import EVERY, RareCleanup
 from tests.pfedgp.operator.inside_superlink.test_redelivery import SuperLink
 from tests.waiting import FakeTime
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> FakeTime:

@@ -77,6 +77,7 @@ class SuperLink:
         )
 
 
+@pytest.mark.slow
 def test_flower_gives_a_request_once(database: str) -> None:
     link = SuperLink(database, mended=False)
     run, node = link.start_run(), link.register(b"a")
@@ -85,6 +86,7 @@ def test_flower_gives_a_request_once(database: str) -> None:
     assert [link.pull(node), link.pull(node)] == [[message], []]
 
 
+@pytest.mark.slow
 def test_a_request_that_is_not_confirmed_is_given_again(database: str) -> None:
     link = SuperLink(database)
     run, node = link.start_run(), link.register(b"a")
@@ -129,6 +131,7 @@ def test_a_request_that_a_site_never_takes_in_is_given_up(database: str) -> None
     assert link.pull(node) == []
 
 
+@pytest.mark.slow
 def test_a_superlink_that_is_started_again_gives_what_the_former_one_lost(on_disk: str) -> None:
     link = SuperLink(on_disk)
     run, node = link.start_run(), link.register(b"a")

@@ -12,6 +12,8 @@ from tests.pfedgp.operator.inside_superlink.test_carried_objects import contents
 from tests.pfedgp.operator.inside_superlink.test_known_keys import queries
 from tests.pfedgp.operator.inside_superlink.test_redelivery import SuperLink
 
+pytestmark = pytest.mark.slow
+
 Claim = Callable[[Any, int, str, str], Any]
 
 

@@ -16,6 +16,8 @@ from flwr.supercore.corestate import sql_corestate
 from pfedgp.operator.inside_superlink.spared_tasks import SPARED, SparedTasks
 from tests.pfedgp.operator.inside_superlink.test_redelivery import SuperLink
 
+pytestmark = pytest.mark.slow
+
 Later = Callable[[float], None]
 
 

@@ -64,6 +64,7 @@ def written(link: SuperLink, run: int) -> tuple[int, int]:
     return found.bytes_sent, found.bytes_recv
 
 
+@pytest.mark.slow
 def test_the_bytes_of_a_second_are_written_in_one_statement(timers: Timers, link: SuperLink) -> None:
     run = link.start_run()
     count(link, run, 1, 0)
@@ -78,6 +79,7 @@ def test_the_bytes_of_a_second_are_written_in_one_statement(timers: Timers, link
     assert written(link, run) == (181, 252)
 
 
+@pytest.mark.slow
 def test_whoever_reads_a_run_reads_all_of_its_traffic(timers: Timers, link: SuperLink) -> None:
     runs = [link.start_run(), link.start_run()]
     for run in runs:
@@ -88,6 +90,7 @@ def test_whoever_reads_a_run_reads_all_of_its_traffic(timers: Timers, link: Supe
     assert [written(link, run) for run in runs] == [(4, 6)] * 2
 
 
+@pytest.mark.slow
 def test_a_superlink_that_ends_writes_what_is_left_and_what_still_comes(timers: Timers, link: SuperLink) -> None:
     run, program = link.start_run(), Program()
     count(link, run, 1, 0)
@@ -115,6 +118,7 @@ def test_what_cannot_be_written_is_written_later(
     assert written(link, run) == (7, 7)
 
 
+@pytest.mark.slow
 def test_where_no_thread_is_to_be_had_the_next_call_tries_again(
     timers: Timers, link: SuperLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,6 +136,7 @@ def test_where_no_thread_is_to_be_had_the_next_call_tries_again(
     assert written(link, run) == (7, 7)
 
 
+@pytest.mark.slow
 def test_threads_lose_nothing_while_it_is_written(timers: Timers, link: SuperLink) -> None:
     run = link.start_run()
     count(link, run, 1, 0)

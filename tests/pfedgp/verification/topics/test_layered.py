@@ -39,6 +39,7 @@ def test_other_depths_and_splits_pass(topic, sizes, own):
     assert failures([round_case(topic, sizes, COUNTS, ("C",), own, **STEPS)]) == []
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(st.lists(st.integers(2, 6), min_size=2, max_size=3), st.lists(st.integers(1, 12), min_size=1, max_size=4))
 def test_any_sizes_pass(sizes, counts):

@@ -14,6 +14,8 @@ from server.report.html.writer import write_report
 from server.run.artefacts import RunFolder
 from tests.server.report.html.written_run import EVIL, Page
 
+pytestmark = pytest.mark.slow
+
 
 def test_certificates_are_shown_where_there_are_some(run: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(run, tmp_path / "run")

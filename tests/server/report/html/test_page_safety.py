@@ -73,6 +73,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Page:
     return Page(write_report(path).read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_no_name_brings_an_attribute(hostile: Page) -> None:
     assert {key for _, attributes in hostile.elements for key in attributes} <= ATTRIBUTES
 

@@ -47,6 +47,7 @@ def page_of(path: Path, positive: str = "") -> Page:
     return Page(write_report(path, positive_class=positive).read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_the_headline_is_the_number_of_the_summary_with_its_interval(told: Path) -> None:
     words = " ".join(page_of(told).words)
     assert "75.0 %" in words
@@ -70,6 +71,7 @@ def test_all_results_settings_and_costs_are_folded(told: Path) -> None:
     assert {"All settings", "Results and their intervals", "What the run cost", "other sites"} <= set(page.words)
 
 
+@pytest.mark.slow
 def test_a_positive_class_tells_missed_cases_from_false_alarms(told: Path) -> None:
     kinds = [str(cell.get("class")) for cell in page_of(told, NAMES[1]).all("td")]
     assert kinds.count("missed") == 1

@@ -10,6 +10,7 @@ from PIL import Image
 from pfedgp.cli import main
 
 
+@pytest.mark.slow
 def test_figures_are_files_too(run: Path) -> None:
     names = {path.name for path in (run / "figures").iterdir()}
     stems = {"train_loss", "validation_accuracy", "validation_ece", "reliability", "reliability_clients", "confusion"}
