@@ -25,7 +25,7 @@ test: $(STAMP)
 test-all: $(STAMP)
 	$(PYTEST) $(ARGS)
 
-# Which lines the fast tests run; what they start as processes of their own does not count.
+# Which lines the fast tests run: most whole federations are slow ones, and what tests start as processes does not count.
 coverage: $(STAMP)
 	$(PYTEST) -m "not slow" --cov --cov-report=term:skip-covered $(ARGS)
 

@@ -61,12 +61,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests come first: the last ones to end would otherwise run alone.
+    """Files with slow tests come first: the last ones to end would otherwise run alone; of these deployments come last.
 
     The tests of one deployment share its processes, and stop some of them, so they keep their order.
     """
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    items.sort(key=lambda item: (item.path not in slow, DEPLOY in item.path.parents))
     for path in {item.path for item in items if DEPLOY in item.path.parents}:
         places = [i for i, item in enumerate(items) if item.path == path]
         written = sorted((items[i] for i in places), key=lambda item: item.location[1] or 0)

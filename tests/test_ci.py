@@ -20,6 +20,26 @@ def test_it_runs_the_checks() -> None:
     assert makes == ["make lint", "make test-all", "make guarded", "make compose-test"]
 
 
+def test_a_slow_machine_leaves_out_what_would_begin_too_late() -> None:
+    assert "PFEDGP_BEGIN_UNTIL=$slow_until timed make test-all" in SCRIPT
+    assert "--until $guarded_until" in SCRIPT
+    assert "INCOMPLETE" in SCRIPT
+
+
+@pytest.mark.parametrize("patience", ["0.5", "-1", "ten"])
+def test_patience_is_a_whole_number(patience: str) -> None:
+    ended = subprocess.run(
+        [str(ROOT / ".ci" / "run")],
+        env=os.environ | {"PFEDGP_CI_PATIENCE": patience},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode == 2
+    assert ended.stderr == f"PFEDGP_CI_PATIENCE is a whole number, not {patience}\n"
+
+
 def test_each_trial_of_a_bad_day_is_run_once_and_none_is_left_out() -> None:
     assert LEFT_OUT == ["tests/deploy/test_bad_days.py"]
     trials, guarded = (
@@ -58,7 +78,7 @@ def test_a_slow_test_that_would_begin_too_late_is_skipped_with_the_reason(begun:
         check=False,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert ("1 passed, 1 skipped" if begun == "too late" else "2 passed") in ended.stdout

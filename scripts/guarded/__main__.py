@@ -39,7 +39,7 @@ def main() -> int:
         help="without those that are tests of the repository, where make test-all runs",
     )
     parser.add_argument(
-        "--until", type=float, metavar="SECONDS", help="Unix time: later than this no case begins, and each is named"
+        "--until", type=float, metavar="SECONDS", help="Unix time: cases that would end later are left out and named"
     )
     args = parser.parse_args()
     environment = dict(os.environ)  # what is loaded for the sections' names sets variables of its own

@@ -113,7 +113,8 @@ def tried(
     environment : mapping, optional
         Of the cases; by default this process's own.
     until : float, optional
-        Unix time in seconds: cases that have not begun by then are left out, and named.
+        Unix time in seconds: cases that would not end by then on a machine that does nothing else are left out, and
+        named.
     """
     chosen = [trial for trial in trials if not words or any(word in trial.case.name for word in words)]
     if not chosen:
@@ -122,7 +123,7 @@ def tried(
     running, line = set["subprocess.Popen[str]"](), threading.Lock()
 
     def passes(trial: Trial) -> bool | None:
-        if until is not None and time.time() > until:
+        if until is not None and time.time() + trial.case.seconds > until:
             passed, told = None, [f"left          {_title(trial)}: no time left on this machine"]
         else:
             passed, told = _outcome(trial, jobs, environment, running)

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -102,12 +103,17 @@ def test_words_that_name_no_case_are_told_by_the_exit_code(script: Path) -> None
     assert run(script, "nothing like this").returncode == 5
 
 
-def test_cases_that_would_begin_too_late_are_left_out_by_name(script: Path) -> None:
-    late = script.read_text(encoding="utf-8").replace("main())", "tried(declared(Path(__file__)), until=0.0))")
-    script.write_text(
-        "from pathlib import Path\n" + late.replace("case, main", "case, declared, tried"), encoding="utf-8"
-    )
-    ended = run(script)
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.splitlines()[0] == "left          the sum is right: no time left on this machine"
-    assert ended.stdout.splitlines()[-2:] == ["0 of 3 cases pass", "3 were left out for time"]
+def test_cases_that_would_end_too_late_are_left_out_by_name_and_a_failure_stays_one(script: Path) -> None:
+    sections = script.parent / "guarded"
+    sections.mkdir()
+    for name in ("harness.py", "__main__.py"):
+        shutil.copy(HARNESS / name, sections)
+    text = script.read_text(encoding="utf-8").replace(str(HARNESS), str(sections))
+    (sections / "one.py").write_text(text.replace("is right", "is right, they say", 1).replace("1.0", "1e6"))
+    ended = run(sections, "--until", str(time.time() + 3600.0))
+    lines = ended.stdout.splitlines()
+    assert ended.returncode == 1, ended.stdout
+    assert lines[0].startswith("pass")
+    assert "FAIL" in lines[1]
+    assert "left          one: it ends in time: no time left on this machine" in lines
+    assert lines[-2:] == ["1 of 3 cases pass", "1 were left out for time"]

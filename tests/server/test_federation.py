@@ -13,8 +13,6 @@ from server.clients.waiting import wait_for_clients
 from tests.fakegrid import FakeGrid
 from tests.federation_run import SMALL, Run, federate, initial_model
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Run:
@@ -25,13 +23,17 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return federate(SMALL.replace(rounds=4), tmp_path_factory.mktemp("plain") / "run")
 
 
-def test_it_learns_and_leaves_all_artefacts(plain: Run) -> None:
+def test_it_leaves_all_artefacts(plain: Run) -> None:
     names = {path.name for path in plain.path.iterdir()}
     assert names >= {"config.toml", "metrics.jsonl", "best", "final", "clients.csv", "partition.json", "summary.json"}
     assert plain.summary["status"] == "completed"
-    assert plain.summary["accuracy"] > 0.9
-    assert plain.records[-1]["train_loss"] < plain.records[0]["train_loss"]
     assert not np.array_equal(plain.model("final"), initial_model())
+
+
+def test_it_learns(tmp_path: Path) -> None:
+    run = federate(SMALL.replace(rounds=4, clients_per_round=5, evaluate_every=4), tmp_path / "run")
+    losses = [record["train_loss"] for record in run.records]  # of the same clients in each round
+    assert losses[-1] < 0.8 * losses[0]
 
 
 def test_evaluations_cover_all_clients_and_happen_in_their_rounds(plain: Run) -> None:
@@ -70,6 +72,7 @@ def test_one_seed_gives_one_result_to_the_last_bit(plain: Run, tmp_path: Path) -
     assert other.model("final").tobytes() != plain.model("final").tobytes()
 
 
+@pytest.mark.slow
 def test_sample_weights_change_the_average(plain: Run, tmp_path: Path) -> None:
     weighted = federate(SMALL.replace(rounds=4, aggregation="samples"), tmp_path / "weighted")
     assert weighted.summary["status"] == "completed"
