@@ -24,9 +24,12 @@ def test_a_slow_machine_leaves_out_what_would_begin_too_late() -> None:
     assert "PFEDGP_BEGIN_UNTIL=$slow_until timed make test-all" in SCRIPT
     assert "--until $guarded_until" in SCRIPT
     assert "INCOMPLETE" in SCRIPT
+    (late,) = re.findall(r'late="([^"]+)"', SCRIPT)  # by which it knows that something was left out
+    for file in ("tests/conftest.py", "scripts/guarded/harness.py"):
+        assert late in (ROOT / file).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("patience", ["0.5", "-1", "ten"])
+@pytest.mark.parametrize("patience", ["0.5", "-1", "ten", "08"])
 def test_patience_is_a_whole_number(patience: str) -> None:
     ended = subprocess.run(
         [str(ROOT / ".ci" / "run")],

@@ -141,7 +141,7 @@ def tried(
             raise
     print(f"{results.count(True)} of {len(chosen)} cases pass")
     if None in results:
-        print(f"{results.count(None)} were left out for time")
+        print(f"left out for time: {results.count(None)}")
     return 1 if False in results else 0
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from pfedgp.processes.flower import flower_program, free_ports
+from pfedgp_core.config import Settings
 from tests.deploy.program import PROGRAM
 from tests.federation_run import SMALL, Run, federate
 from tests.waiting import wait_for
@@ -19,8 +20,7 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.slow
 WORKERS = range(10002, 20000)  # Ray's own choice for the ports of workers, which it refuses for anything else
 METHOD = SMALL.replace(method="fedper", rounds=4)
-GP = {"train-chains": 6, "predict-chains": 6, "sweeps": 3, "predict-sweeps": 3, "quadrature": 16}
-SAME = ("evaluate-every=2", "train-samples=200", *(f"gp.{key}={value}" for key, value in GP.items()))
+OPTIONS = ["clients", "clients-per-round", "rounds", "method"]
 
 
 @contextmanager
@@ -43,9 +43,12 @@ def node(log: Path, *arguments: str) -> Iterator[None]:
 
 def simulate(address: str, out: Path) -> "subprocess.CompletedProcess[str]":
     """The documented command, with few clients."""
-    words = ["--clients", "5", "--clients-per-round", "3", "--rounds", "4", "--method", "fedper"]
-    for assignment in SAME:
-        words += ["--set", assignment]
+    usual, words = Settings().to_run_config(), list[str]()
+    for key, value in METHOD.to_run_config().items():
+        if key in OPTIONS:
+            words += [f"--{key}", str(value)]
+        elif value != usual[key]:
+            words += ["--set", f"{key}={value}"]
     return subprocess.run(
         [*PROGRAM, "simulate", "--engine", "ray", "--cluster", address, *words, "--out", str(out)],
         capture_output=True,

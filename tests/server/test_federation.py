@@ -34,6 +34,7 @@ def test_it_learns(tmp_path: Path) -> None:
     run = federate(SMALL.replace(rounds=4, clients_per_round=5, evaluate_every=4), tmp_path / "run")
     losses = [record["train_loss"] for record in run.records]  # of the same clients in each round
     assert losses[-1] < 0.8 * losses[0]
+    assert run.summary["accuracy"] > 0.9
 
 
 def test_evaluations_cover_all_clients_and_happen_in_their_rounds(plain: Run) -> None:

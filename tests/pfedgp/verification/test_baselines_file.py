@@ -24,7 +24,6 @@ def test_topic_is_built(topic):
     assert topic in TOPICS
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("topic", TOPICS_BY_TIME)
 def test_built_topic_passes_in_both_precisions(topic):
     assert [str(r) for r in found(topic) if r.status == "FAIL"] == []
@@ -53,7 +52,6 @@ def test_a_table_of_settings_that_the_product_has_not_is_shown():
     assert [r.status for r in results([case])] == ["INFO"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("topic", TOPICS_BY_TIME)
 def test_unknown_name_is_not_understood(topic):
     case = public(topic)[0]
@@ -71,7 +69,6 @@ def pushed(value, by=1e-2):
     return value + by
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("topic", TOPICS_BY_TIME)
 def test_every_value_can_fail(topic):
     cases = public(topic)
