@@ -24,7 +24,6 @@ from pfedgp_core.words import cut
 
 __all__ = ["GPSettings", "Settings", "flat_fields"]
 
-
 LONGEST_KEY = 100  # characters
 GROUPS = ("gp", "own")  # fields of `Settings` that are groups of settings
 
@@ -104,6 +103,9 @@ class Settings(SimulationSettings):
     )
     evaluate_clients: int = setting(
         0, "clients drawn for each of these evaluations, 0 = all; test data is always all's", low=0, high=1_000_000
+    )
+    best_classes: str = setting(
+        "all", "classes by which the best model is chosen: all that a classifier knows, or own", choices=("all", "own")
     )
     test_initial: bool = setting(
         True,

@@ -33,6 +33,7 @@ _PAPER: Flat = {
     "clip-updates": 0.0,
     "update-encoding": "float32",
     "evaluate-clients": 0,
+    "best-classes": "all",
     "partition": "k-class",
     "dp-noise": 0.0,
     "variant": "full",

@@ -150,10 +150,19 @@ class Evaluation:
         metrics = {metric.key: metric.value for metric in self.report.metrics("validation")}
         return sampling_errors(metrics, parts, self.report.sums(), self.able)
 
-    @property
-    def measured(self) -> dict[str, Measured]:
-        """What each client that answered adds to the choice of the best model, by its name."""
-        return self.report.measured({name: a.reply.sums for name, a in self.replies.accepted.items()})
+    def choice(self, classes: str) -> tuple[dict[str, float | int | None], dict[str, Measured]]:
+        """What decides whether the model is the best one: pooled metrics, and what each client adds, by its name.
+
+        Parameters
+        ----------
+        classes : str
+            Each sample is predicted among ``all`` classes that its client's classifier knows, or the client's ``own``.
+        """
+        replies = {name: a.reply for name, a in self.replies.accepted.items()}
+        if classes == "own":
+            own = self.report.measured({name: reply.own_or_all for name, reply in replies.items()})
+            return self.report.summarise(self.own_pooled), own
+        return self.metrics, self.report.measured({name: reply.sums for name, reply in replies.items()})
 
     @property
     def means(self) -> dict[str, float | None]:

@@ -261,7 +261,7 @@ class Federation:
 
     def _measured(self, record: dict[str, Any], evaluation: Evaluation) -> dict[str, Any]:
         """A round's record with the evaluation of its model, the current one; it becomes the best where it is."""
-        model = Model(self.progress.released, record["round"], evaluation.metrics, evaluation.measured)
+        model = Model(self.progress.released, record["round"], *evaluation.choice(self.settings.best_classes))
         best = self.progress.best
         is_best = self.report.improves(model.clients, best.clients) if best else None
         if is_best is None:

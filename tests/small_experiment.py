@@ -74,6 +74,7 @@ def made_up(cell: Cell, accuracy: float, **changed: Any) -> dict[str, Any]:
         "best_round": 1,
         "curve": [{"round": 2, "accuracy": accuracy, "nll": None, "gradients": 20, "bytes": 1000, "cpu": 2.5}],
         "costs": costs,
+        "settings": {"best-classes": cell.settings.best_classes},
         "commit": "abc",
         "pfedgp": "0",
         "machine": {"processor": "P", "cores": 2, "torch": "2"},

@@ -59,8 +59,19 @@ def _column(experiment: Experiment, found: Found, column: str) -> list[str]:
             cells += [_count(entry.cost("cpu_seconds")), _rounds(entry), entry.state or str(len(entry.seeds))]
         lines.append(f"| {' | '.join(cells)} |")
     lines += ["", "ECE and NLL are over each client's own classes. Costs are means over seeds, of all clients."]
-    lines += ["`round`: of the model that was tested, the best on validation data over all classes that it knows."]
+    lines += [_chosen(rows)]
     return [*lines, "", *unrun] if unrun else lines
+
+
+def _chosen(rows: Sequence[Entry]) -> str:
+    """What ``round`` says, with the rows whose models were chosen by other classes."""
+    own = [
+        entry.row.title.replace("|", "/")
+        for entry in rows
+        if any(result["settings"].get("best-classes") == "own" for result in entry.results)
+    ]
+    said = "`round`: of the model that was tested, the best on validation data over all classes that it knows"
+    return f"{said}; over each client's own classes for: {', '.join(own)}." if own else f"{said}."
 
 
 def _rounds(entry: Entry) -> str:

@@ -51,6 +51,21 @@ def test_the_round_of_the_tested_model_is_told_for_seeds_that_differ(tmp_path: P
     assert "| 3 | 40, 41 | 2 |" in (folder.path / "table.md").read_text()
 
 
+def test_rows_whose_round_was_chosen_over_own_classes_are_named(tmp_path: Path) -> None:
+    experiment = small_experiment(tmp_path)
+    selection = select(experiment, columns=["two"])
+    folder = ExperimentFolder(tmp_path / "out")
+    with folder.lock():
+        for cell in selection.cells(experiment):
+            settings = {"best-classes": "own"} if cell.row == "fedavg" else {}
+            folder.keep(cell, made_up(cell, 0.9, settings=settings))
+        Outputs(folder, experiment, selection, search=False).write_tables()
+    assert (
+        "over all classes that it knows; over each client's own classes for: FedAvg.\n"
+        in (folder.path / "table.md").read_text()
+    )
+
+
 def test_markdown_says_what_is_missing(written: Path) -> None:
     text = (written / "table.md").read_text()
     assert "| FedAvg |  | failed: no / space |" in text
