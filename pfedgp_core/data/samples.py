@@ -64,7 +64,7 @@ class Split:
             bad = ~np.isfinite(self.labels) | ~np.isfinite(self.inputs).all(axis=tuple(range(1, self.inputs.ndim)))
             if bad.any():
                 raise DataError(
-                    f"{bad.sum()} of {len(bad)} samples hold NaN or infinity (the first is row {bad.argmax()}); "
+                    f"{bad.sum()} of {len(bad)} samples hold NaN or infinity (the first is row {bad.argmax() + 1}); "
                     f"remove them or fill the gaps."
                 )
 
