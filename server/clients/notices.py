@@ -1,17 +1,19 @@
 """Words for sites that are refused or whose reply was: sent to the site itself, so that its own operator reads them."""
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Mapping
 
 from flwr.app import ConfigRecord
 from flwr.serverapp import Grid
 
 from pfedgp_core.wire.names import NOTICE
 from pfedgp_core.wire.notice import notice
-from server.flower.messages import push, request
+from server.flower.messages import exchange, push, request
 
-__all__ = ["Notices"]
+__all__ = ["Notices", "tell_the_end"]
 
 LIFE = 60.0  # seconds that a notice waits for a site
+LAST_WORDS = 10.0  # seconds that a run which has to end waits for sites to read why
 WAITING_LIMIT = 1000  # nodes with words that were not sent yet
 
 
@@ -36,3 +38,26 @@ class Notices:
         self._waiting = {}
         if messages:
             push(grid, messages)
+
+
+def tell_the_end(grid: Grid, names: Mapping[int, str], error: str) -> None:
+    """Let sites read why a run ends before round 1; it waits for them, as Flower drops what an ended run has sent.
+
+    A site that the error does not name reads that the data do not go together, and nothing of the others' data.
+
+    Parameters
+    ----------
+    grid : Grid
+    names : mapping of int to str
+        Names of the sites that are there, by node.
+    error : str
+        What the run's operator reads.
+    """
+    messages = []
+    for node, name in sorted(names.items()):
+        concerned = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", error) is not None
+        why = error if concerned else "the sites' data do not go together, as its operator can read."
+        words = notice(f"the run has ended before round 1: {why}", concerned)
+        messages.append(request(NOTICE, node, ConfigRecord(words), None, LAST_WORDS))
+    for _ in exchange(grid, messages, LAST_WORDS, dict(names)):
+        pass

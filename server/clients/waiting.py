@@ -10,6 +10,7 @@ from flwr.serverapp import Grid
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import RunFailedError
 from pfedgp_core.words import counted, few
+from server.clients.notices import tell_the_end
 from server.flower.messages import Poll
 
 if TYPE_CHECKING:
@@ -65,11 +66,16 @@ def wait_for_clients(roster: "Roster", grid: Grid, meanwhile: Callable[[], objec
         if len(roster.online()) >= needed and _awaited_are_here(roster, now - start):
             roster.settle()
             if len(roster.online()) >= _needed(roster, now - start):
-                if roster.agree():
-                    poll.news()
-                    continue
-                _tell_of_unfit(roster)
-                roster.freeze()
+                try:
+                    if roster.agree():
+                        poll.news()
+                        continue
+                    _tell_of_unfit(roster)
+                    roster.freeze()
+                except RunFailedError as error:
+                    if roster.own_data:
+                        tell_the_end(grid, {client.node_id: client.name for client in roster.online()}, str(error))
+                    raise
                 roster.started = True
                 return
         meanwhile()
