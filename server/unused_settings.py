@@ -51,9 +51,9 @@ def unused_settings(settings: Settings, method: Method) -> list[str]:
 
 
 def _changed(settings: Settings) -> dict[str, Any]:
-    """Those that differ from their defaults."""
+    """Those that differ from their defaults, and all that methods outside the registry have."""
     usual = Settings().to_run_config()
-    return {key: value for key, value in settings.to_run_config().items() if value != usual[key]}
+    return {key: value for key, value in settings.to_run_config().items() if value != usual.get(key)}
 
 
 def _unread_by_the_partition(settings: Settings, changed: Mapping[str, Any]) -> list[str]:

@@ -9,6 +9,7 @@ import torch
 
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError, PFedGPError, RunFailedError
+from pfedgp_core.files.regular import one_line
 from pfedgp_core.methods.base import Method
 from pfedgp_core.registry import METHODS, entry, is_import_path
 
@@ -135,8 +136,14 @@ def _imported(path: str) -> type[Method]:
     except AttributeError as error:
         raise ConfigError(f"method = {path!r}: the module {module} has no {name}: correct the name.") from error
     except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name in (module, module.partition(".")[0]):
+            raise ConfigError(
+                f"method = {path!r}: Python finds no module {error.name}: install its package, name the folder of its "
+                "file in PYTHONPATH, or correct the path."
+            ) from error
         raise ConfigError(
-            f"method = {path!r} cannot be imported ({type(error).__name__}): install the package or correct the path."
+            f"method = {path!r} cannot be imported ({type(error).__name__}: {one_line(error)}): install what it lacks, "
+            "or mend it."
         ) from error
     if not isinstance(found, type) or not issubclass(found, Method):
         raise ConfigError(f"method = {path!r} is no method: name a subclass of pfedgp_core.methods.base.Method.")
