@@ -54,7 +54,7 @@ def model_meta(
     applied = settings.with_rules(spec.rules).to_run_config()
     return {
         "round": model.round,
-        report.score_key: model.metrics.get(report.score),
+        report.chosen_by(settings.best_classes): model.metrics.get(report.score),
         "class_names": list(spec.class_names),
         "input_shape": list(spec.input_shape),
         "normalisation": {"mean": list(spec.mean), "std": list(spec.std)},

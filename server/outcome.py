@@ -9,6 +9,7 @@ from pfedgp_core.learning.timing import CPU, EVALUATION_CPU
 from pfedgp_core.metrics.task_report import Sums, TaskReport
 from pfedgp_core.wire.replies import EvaluateReply, TrainReply
 from pfedgp_core.wire.versions import software_versions
+from server.choice_notes import choice_notes
 from server.class_results import with_interval
 from server.clients.roster import Client, Roster
 from server.exchanged import Asked, Evaluation, Training
@@ -169,7 +170,7 @@ def summary(
     notes = []
     if validation_score is None:
         notes.append("no client has validation data: the best model is the final one")
-    notes += _sampling_notes(settings.evaluate_clients, history, best_round, test.report)
+    notes += choice_notes(settings, history, best_round, test.report)
     notes += weight_notes("validation", {client.name: client.hello.n_validation for client in roster.all})
     notes += weight_notes("test", claimed)
     clients_software = {line for client in roster.all for line in _as_lines(client.hello.versions)}
@@ -184,7 +185,7 @@ def summary(
         "clients": len(roster.clients),
         "missing_clients": missing,
         "best_round": best_round,
-        test.report.score_key: validation_score,
+        test.report.chosen_by(settings.best_classes): validation_score,
         "notes": notes,
         "failed_replies": sum(len(record["failed"]) for record in history),
         "failures": _failures(history),
@@ -238,24 +239,6 @@ def clipped_rounds(history: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 def _late_rounds(history: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """How many rounds did not wait for each client, of the clients that were late."""
     return dict(sorted(Counter(name for record in history for name in record.get("late") or ()).items()))
-
-
-def _sampling_notes(
-    drawn_clients: int, history: Sequence[Mapping[str, Any]], best_round: int, report: TaskReport
-) -> list[str]:
-    """That the numbers by which the best model was chosen are those of some clients, and how far they may be off."""
-    for record in history:
-        if record["round"] == best_round and 0 < drawn_clients < record.get("evaluated_of", 0):
-            error = (record.get("standard_errors") or {}).get(report.score)
-            (metric,) = [metric for metric in report.metrics("validation") if metric.key == report.score]
-            drawn = (
-                f"{record['evaluated']} of {record['evaluated_of']} clients, drawn anew each time (evaluate-clients)"
-            )
-            stated = "n/a" if error is None else metric.text(error)
-            alone = ", as one client says nothing of the others" if record["evaluated"] == 1 else ""
-            note = f"the best model's {metric.title} has a standard error of {stated}{alone}"
-            return [f"validation numbers are of {drawn}: {note}"]
-    return []
 
 
 def _as_lines(versions: dict[str, str]) -> set[str]:

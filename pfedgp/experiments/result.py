@@ -50,7 +50,7 @@ def completed_result(cell: Cell, run: Path) -> dict[str, Any]:
     measured = {k: v for k, v in _numbers(summary).items() if k not in (*_NO_METRICS, *_COSTS)}
     return _head(cell, COMPLETED) | {
         "metrics": measured,
-        "validation": summary.get(report.score_key),
+        "validation": summary.get(report.chosen_by(cell.settings.best_classes)),
         "better": "larger" if report.score == "accuracy" else "smaller",
         "rounds": summary["rounds"],
         "best_round": summary["best_round"],

@@ -71,7 +71,8 @@ def _chosen(rows: Sequence[Entry]) -> str:
         if any(result["settings"].get("best-classes") == "own" for result in entry.results)
     ]
     said = "`round`: of the model that was tested, the best on validation data over all classes that it knows"
-    return f"{said}; over each client's own classes for: {', '.join(own)}." if own else f"{said}."
+    said += f"; over each client's own classes for: {', '.join(own)}" if own else ""
+    return f"{said}. Few clients that change far more than the others do not decide it."
 
 
 def _rounds(entry: Entry) -> str:

@@ -84,6 +84,10 @@ def prediction_rules(site: "SavedSite", args: argparse.Namespace, temperature: f
     if args.sets is not None:
         sets, note = _sets(site, args, temperature, kept)
         notes.append(note)
+    if kept is not None and args.calibration.resolve() == args.data.resolve():
+        notes.append(
+            "The samples are those of --calibration, by which this was found: how often it is right on them is no test."
+        )
     return Rules(threshold, sets, tuple(notes))
 
 
@@ -95,6 +99,10 @@ def _threshold(
         bins = FederationBins.read(args.calibration, temperature)
         candidates, samples = from_bins(bins.tested, bins.reference, delta), bins.tested.n
         whose = "test samples of the federation as a whole, not of this site by itself"
+        if not site.took_part:
+            whose += (
+                f"; no site named {site.name!r} trained this model, so it holds here if these samples are like theirs"
+            )
     else:
         known = _left_out(site, temperature)
         reference = known.confidence, known.wrong

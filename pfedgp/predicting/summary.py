@@ -47,6 +47,7 @@ def summary(
         "threshold": rules.threshold,
         "abstained": tally.doubtful if abstains else None,
         "accuracy": tally.accuracy(),
+        "answered_accuracy": tally.accuracy(answered=True) if abstains else None,
         "notes": list(rules.notes),
         "out": None if out is None else str(out),
     }
@@ -63,8 +64,15 @@ def summary_text(about: dict[str, Any]) -> str:
     if about["abstained"] is not None:
         parts.append(f"{about['abstained']} to abstain from")
     if about["accuracy"] is not None:
-        parts.append(f"accuracy {about['accuracy']:.1%} by the data's own labels")
+        parts.append(f"accuracy {about['accuracy']:.1%} by the data's own labels{_of_answered(about)}")
     if len(about["classes"]) == 1:
         parts.append(f"all {about['classes'][0]!r}, the only class of the site")
     where = "" if about["out"] is None else f"; saved in {about['out']}"
     return "\n".join([", ".join(parts) + where, *about["notes"]])
+
+
+def _of_answered(about: dict[str, Any]) -> str:
+    """The accuracy of the answers that are given, where some are not."""
+    if not about["abstained"] or about["answered_accuracy"] is None:
+        return ""
+    return f" ({about['answered_accuracy']:.1%} of the {about['samples'] - about['abstained']} not abstained from)"

@@ -4,6 +4,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from pfedgp_core.data.own.class_ids import map_classes
 from pfedgp_core.errors import DataError
 
@@ -13,7 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Tally"]
 
-PAIRS = 100_000  # of a label and an answer that are counted apart; labels that are all different are no classes
+# Of a label and an answer, in doubt or not, that are counted apart: labels that are all different are no classes.
+PAIRS = 100_000
 
 
 @dataclass
@@ -31,29 +34,32 @@ class Tally:
     samples: int = 0
     doubtful: int = 0
     least: float = 0.0
-    _pairs: "Counter[tuple[str, int]] | None" = field(default_factory=Counter)
+    _pairs: "Counter[tuple[str, int, bool]] | None" = field(default_factory=Counter)
 
     def add(self, predicted: "Predicted") -> None:
         """Count further predictions."""
-        found = predicted.prediction
+        found, doubtful = predicted.prediction, predicted.doubtful(self.threshold, self.least)
         self.samples += len(predicted.ids)
-        self.doubtful += int(predicted.doubtful(self.threshold, self.least).sum())
+        self.doubtful += int(doubtful.sum())
         if self._pairs is None or predicted.labels is None or not all(predicted.labels):
             self._pairs = None
             return
-        self._pairs.update(zip(predicted.labels, found.predicted.tolist(), strict=True))
+        self._pairs.update(zip(predicted.labels, found.predicted.tolist(), doubtful.tolist(), strict=True))
         if len(self._pairs) > PAIRS:
             self._pairs = None
 
-    def accuracy(self) -> float | None:
-        """Share of right answers; None where a sample has no label, or one that the federation does not know."""
+    def accuracy(self, answered: bool = False) -> float | None:
+        """Share of right answers, of all or of those that are not doubtful.
+
+        None where there are none, or a sample has no label, or one that the federation does not know.
+        """
         if not self._pairs:
             return None
-        labels, columns = zip(*self._pairs, strict=True)
+        labels, columns, doubtful = zip(*self._pairs, strict=True)
         try:
             truth = map_classes(labels, self.site.model.class_names)
         except DataError:
             return None
         right = self.site.classifier.classes_[list(columns)] == truth
-        counts = self._pairs.values()
-        return sum(n for n, is_right in zip(counts, right.tolist(), strict=True) if is_right) / sum(counts)
+        counts = np.fromiter(self._pairs.values(), float) * ~(np.array(doubtful) & answered)
+        return float(counts @ right / counts.sum()) if counts.any() else None

@@ -85,6 +85,10 @@ class TaskReport:
         """Name of the score in files, where validation and test data need telling apart."""
         return f"validation_{self.score}"
 
+    def chosen_by(self, classes: str) -> str:
+        """Name in files of the score that picks the best model over ``all`` classes, or each client's ``own``."""
+        return f"validation_own_{self.score}" if classes == "own" and TASKS[self.task].classes else self.score_key
+
     def better(self, metrics: Mapping[str, float | int | None], best: Mapping[str, float | int | None]) -> bool:
         """Whether a model with pooled validation `metrics` replaces the one with `best`.
 

@@ -8,8 +8,10 @@ from typing import Any, TextIO
 
 from pfedgp_core.config import Settings
 from pfedgp_core.metrics.base import Metric
+from pfedgp_core.metrics.summary import find_metric
 from pfedgp_core.metrics.task_report import CLASSIFICATION, task_report
 from pfedgp_core.words import counted, few, size
+from server.choice_notes import deciding
 from server.report.effective_settings import effective_settings
 from server.report.reporters import Reporter
 from server.report.time_left import TimeLeft
@@ -36,14 +38,15 @@ class ConsoleReporter(Reporter):
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream
         self._report = CLASSIFICATION
-        self._rounds = self._drawn = 0
+        self._rounds, self._drawn, self._classes = 0, 0, "all"
+        self._best: float | None = None  # how good the best model is by the number that is pooled
         self._counters: Counter[str] = Counter()
         self._left = TimeLeft(Settings(), 1, own_data=False)
 
     def start(self, settings: Settings, n_clients: int, path: Path, origin: Origin) -> None:
         """Print the effective settings as a small tree."""
         self._rounds, self._report = settings.rounds, task_report(settings.task)
-        self._drawn = settings.evaluate_clients
+        self._drawn, self._classes = settings.evaluate_clients, settings.best_classes
         self._left = TimeLeft(settings, n_clients, own_data=origin.own)
         rows = effective_settings(settings, n_clients, path, origin)
         self._print("pFedGP")
@@ -55,6 +58,7 @@ class ConsoleReporter(Reporter):
         for record in history:
             self._left.add(record)
             self._counters.update(record.get("counters") or {})
+            self._standing(record)
         self._print(f"going on after round {done}")
 
     def round(self, record: Mapping[str, Any]) -> None:
@@ -76,9 +80,7 @@ class ConsoleReporter(Reporter):
             f"in {size(record['bytes_received'])}",
             *([] if left is None else [f"ETA {duration(round(left))}"]),
         ]
-        if record.get("best"):
-            parts.append("best so far")
-        self._print("  ".join(parts))
+        self._print("  ".join([*parts, *self._standing(record)]))
         self._name("failed", record["failed"])
         self._name("failed in validation", record.get("validation_failed"))
         self._counters.update(record.get("counters") or {})
@@ -143,7 +145,21 @@ class ConsoleReporter(Reporter):
             error = (record.get("standard_errors") or {}).get(metric.key)
             spread = f" +- {'n/a' if error is None else metric.text(error)}" if drawn or error is not None else ""
             shown.append(line.format("-" if value is None else metric.text(value) + spread))
+            own = record.get(self._report.chosen_by(self._classes))
+            if metric.key == self._report.score and self._classes == "own" and own is not None:
+                shown.append(f"own classes {metric.text(own):>5}")
         return "val " + "  ".join(shown)
+
+    def _standing(self, record: Mapping[str, Any]) -> list[str]:
+        """Whether a model is the best so far, with a word where the pooled number alone says otherwise."""
+        score, metric = deciding(record, self._classes, self._report), find_metric(self._report.score)
+        if score is None or metric is None:
+            return []
+        worth, former = metric.worth(score), self._best
+        if record.get("best"):
+            self._best = worth
+            return ["best so far" if former is None or worth >= former else "best so far for most clients"]
+        return ["not best, as few clients gain"] if former is not None and worth > former else []
 
     def _federated(self, summary: Mapping[str, Any]) -> list[str]:
         """The pooled metrics; in regression also what the clients' training means alone would give."""

@@ -8,6 +8,7 @@ from flwr.app import Message
 from pfedgp_core.config import Settings
 from pfedgp_core.errors import ConfigError
 from pfedgp_core.wire.names import CONFIG, EVALUATE, ROUND, SPLIT
+from server.run.model_file import load_model
 from tests.federation_run import SMALL, federate, resume
 from tests.killed import at_message, killed
 from tests.wire_parts import metrics_in
@@ -36,7 +37,10 @@ def told(request: Message, index: int, reply: Message) -> Message:
 def test_the_best_round_is_the_one_over_these_classes(classes: str, chosen: int, score: float, tmp_path: Path) -> None:
     run = federate(SETTINGS.replace(best_classes=classes), tmp_path / "run", told)
     assert run.summary["best_round"] == chosen
-    assert run.summary["validation_accuracy"] == pytest.approx(score)
+    key = "validation_accuracy" if classes == "all" else "validation_own_accuracy"
+    assert run.summary[key] == load_model(run.path / "best")[1][key] == pytest.approx(score)
+    assert {"validation_accuracy", "validation_own_accuracy"} & run.summary.keys() == {key}
+    assert not [note for note in run.summary["notes"] if "the best model is of" in note]
     assert [record["round"] for record in run.records if record["best"]] == list(range(1, chosen + 1))
 
 
@@ -54,8 +58,8 @@ def test_without_a_second_column_nothing_changes(tmp_path: Path) -> None:
         federate(SMALL.replace(rounds=2, evaluate_every=1, best_classes=classes), tmp_path / classes)
         for classes in ("all", "own")
     ]
-    kept = [(run.summary["best_round"], run.summary["validation_accuracy"], run.summary["accuracy"]) for run in runs]
-    assert kept[0] == kept[1]
+    assert len({(run.summary["best_round"], run.summary["accuracy"]) for run in runs}) == 1
+    assert runs[0].summary["validation_accuracy"] == runs[1].summary["validation_own_accuracy"]
 
 
 def test_other_classes_are_refused() -> None:

@@ -81,11 +81,16 @@ def _details(run: RunFiles) -> dict[str, str]:
         "Sites": few([row["name"] for row in run.clients], _MOST_NAMED) or MISSING,
         "Started": str(origin.get("started", MISSING)) if isinstance(origin, Mapping) else MISSING,
         "Method": f"{run.settings.get('method')}{_head(run.settings)}, {len(run.rounds)} of "
-        f"{run.settings.get('rounds')} rounds, the best after round {run.summary.get('best_round', MISSING)}, "
+        f"{run.settings.get('rounds')} rounds, the best "
+        f"{_by_own(run.settings)}after round {run.summary.get('best_round', MISSING)}, "
         f"seed {run.settings.get('seed')}",
         "Software": made or MISSING,
         "Status": str(run.summary.get("status", "cut off")),
     }
+
+
+def _by_own(settings: Mapping[str, Any]) -> str:
+    return "over own classes " if settings.get("best-classes") == "own" else ""
 
 
 def _head(settings: Mapping[str, Any]) -> str:

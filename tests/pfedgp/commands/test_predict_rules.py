@@ -62,6 +62,24 @@ def test_a_risk_by_kept_out_samples(here: Path, capsys: pytest.CaptureFixture[st
     assert answered
     assert len(wrong) / len(answered) <= 0.3 + 3 * np.sqrt(0.21 / len(answered))
     assert list(found[0])[-1] == "abstain"
+    assert "no test" not in said
+
+
+def test_the_accuracy_of_the_answers_that_are_given_is_told(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found, truth = predict("--min-confidence", "0.8"), names(rows(500, seed=3))
+    answered = [row for row in found if row["abstain"] == "0"]
+    right = sum(row["predicted"] == truth[int(row["id"]) - 1] for row in answered)
+    assert 0 < len(answered) < len(found)
+    share = f"{right / len(answered):.1%} of the {len(answered)} not abstained from"
+    assert f"by the data's own labels ({share}); saved" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [RISK, ("--sets", "0.9")])
+def test_samples_that_chose_the_rule_do_not_test_it(
+    options: tuple[str, ...], here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    predict(*options, "--calibration", "kept.csv", "--data", "./kept.csv")
+    assert "The samples are those of --calibration" in capsys.readouterr().err
 
 
 def test_a_risk_by_the_federation_s_bins(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,7 +110,9 @@ def by_bins(sums: MetricSums, reference: MetricSums, capsys: pytest.CaptureFixtu
     """Predictions abstain by the federation's bins, and a temperature that it has no sums at is refused."""
     found = predict(*RISK, "--calibration", "calibration.json")
     rule = choose_threshold(from_bins(sums, reference, 0.1), sums.n, 0.3, 0.1)
-    assert f"From confidence {rule.threshold:.4g} on" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"From confidence {rule.threshold:.4g} on" in said
+    assert "no site named 'ward-3' trained this model, so it holds here if these samples are like theirs" in said
     for row in found:
         largest = max(float(row["p:ill"]), float(row["p:well"]))
         assert row["abstain"] == str(int(largest < rule.threshold))

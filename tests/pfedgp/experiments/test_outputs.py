@@ -61,7 +61,7 @@ def test_rows_whose_round_was_chosen_over_own_classes_are_named(tmp_path: Path) 
             folder.keep(cell, made_up(cell, 0.9, settings=settings))
         Outputs(folder, experiment, selection, search=False).write_tables()
     assert (
-        "over all classes that it knows; over each client's own classes for: FedAvg.\n"
+        "over all classes that it knows; over each client's own classes for: FedAvg. Few"
         in (folder.path / "table.md").read_text()
     )
 

@@ -24,6 +24,13 @@ def test_parts_are_added() -> None:
     tally.add(part([0, 1, 0], ["ill", "well", "well"]))
     tally.add(part([1], ["well"], largest=0.7))
     assert (tally.samples, tally.doubtful, tally.accuracy()) == (4, 1, 0.75)
+    assert tally.accuracy(answered=True) == 2 / 3
+
+
+def test_where_all_are_doubtful_no_answer_is_right_or_wrong() -> None:
+    tally = Tally(table_site(), 0.95)
+    tally.add(part([0, 1], ["ill", "well"]))
+    assert (tally.accuracy(), tally.accuracy(answered=True)) == (1.0, None)
 
 
 def test_there_is_no_accuracy_without_all_labels_or_with_unknown_ones() -> None:
