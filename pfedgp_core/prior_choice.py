@@ -22,7 +22,7 @@ SHARED_HEAD: dict[str, Value] = {"gp.prior-mean": "head", "objective": "softmax"
 _OF_TRAINING = ("loss-scale", "loss-normalisation", "momentum")
 _OF_PREDICTION = ("gp.predict-chains", "gp.predict-sweeps")
 _WITH = "with a shared head: --preset shared-head"
-_WITHOUT = "without, as pfedgp run has it: --preset zero-mean"
+_WITHOUT = "without one, which is the default of pfedgp run: --preset zero-mean"
 _GUARDED = f"{_WITH} --set aggregation=nearest --set trim-share=0.2"
 
 

@@ -67,7 +67,7 @@ class ExperimentFolder:
             What it is cannot be read.
         """
         wanted = _identity(experiment, selection.budget, search)
-        found = self._found()
+        found = self._found() if self._begun() else {}
         for key in ("experiment", "budget", "search") if found else ():
             if found.get(key) != wanted[key]:
                 raise self._other(key, found.get(key), wanted[key])
@@ -88,6 +88,11 @@ class ExperimentFolder:
             f"{self.path} holds results with {key} = {json.dumps(found)}, and this call has {json.dumps(wanted)}: give "
             "another folder with --out."
         )
+
+    def _begun(self) -> bool:
+        """Whether a run has left something; a call that was refused before has not."""
+        parts = [self.path / part for part in ("cells", "runs")]
+        return any(any(not each.name.startswith(".") for each in part.iterdir()) for part in parts if part.is_dir())
 
     def _found(self) -> dict[str, Any]:
         with kept(self.path / _FILE):

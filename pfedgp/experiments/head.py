@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from pfedgp.experiments.catalogue import known_experiments
 from pfedgp.experiments.cells import Selection
 from pfedgp.experiments.estimates import Entry
 from pfedgp.experiments.search import Choice
@@ -14,7 +15,8 @@ __all__ = ["command", "head_lines"]
 
 def command(experiment: Experiment, selection: Selection, search: bool) -> str:
     """The call that makes the table again."""
-    words = ["pfedgp experiment", experiment.name]
+    name = experiment.name
+    words = ["pfedgp experiment", name if name in known_experiments() else f"{name}.toml"]
     words += ["--rows", *selection.rows] if selection.rows != tuple(experiment.rows) else []
     words += ["--columns", *selection.columns] if selection.columns != tuple(experiment.columns) else []
     words += ["--seeds", *map(str, selection.seeds)] if selection.seeds != experiment.seeds else []
@@ -44,7 +46,7 @@ def head_lines(
         rounds = sorted({result["rounds"] for result in results})
         machines = sorted({_machine(result["machine"]) for result in results})
         wall, cpu = (_spent(found, key) for key in ("seconds", "cpu_seconds"))
-        spent = f"{duration(round(wall))} of wall and {duration(round(cpu))} of clients' CPU time"
+        spent = f"{duration(round(wall))} of wall, without their start, and {duration(round(cpu))} of clients' CPU time"
         lines.append(f"Rounds {', '.join(map(str, rounds))}; the model with the best validation score is tested.")
         count = counted(len(results), "run")
         lines.append(f"{_commits(found)} {few(machines)}; one thread a run; {count} took {spent}.")

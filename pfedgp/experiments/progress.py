@@ -40,7 +40,7 @@ class Progress:
             cpu = duration(result["costs"]["cpu_seconds"])
             told = f"{self._metric} {measure(self._metric, result['metrics'].get(self._metric))}, {cpu} of clients' CPU"
         else:
-            told = f"failed: {shortened(result['reason'], 300)}"
+            told = f"failed: {shortened(result['reason'].rstrip('.'), 300)}"
         print(f"[{self._done}/{self._total}] {cell.name}: {told}, {duration(seconds)}{self._left(0.0)}", flush=True)
         self._told = time.monotonic()
 

@@ -10,6 +10,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.metrics.base import Metric
 from pfedgp_core.metrics.summary import find_metric
 from pfedgp_core.metrics.task_report import CLASSIFICATION, task_report
+from pfedgp_core.registry import METHODS
 from pfedgp_core.words import counted, few, size
 from server.choice_notes import deciding
 from server.report.effective_settings import effective_settings
@@ -196,9 +197,11 @@ def _temperatures(summary: Mapping[str, Any]) -> list[str]:
     """What the model's temperature does to the test metrics, and after it the paper's choice of one."""
     lines = []
     if summary.get("model_temperature") is not None:
+        method = METHODS.get(summary.get("method", ""))
+        answers = ", as `pfedgp predict` answers" if method is None or method.load().onboards else ""
         rule = f" (by {summary['temperature_rule']})" if summary.get("temperature_rule") else ""
         lines.append(
-            f"at the model's temperature {summary['model_temperature']:.3g}, as `pfedgp predict` answers{rule}: "
+            f"at the model's temperature {summary['model_temperature']:.3g}{answers}{rule}: "
             f"ece {number(summary.get('ece_at_model_temperature'))}  "
             f"nll {number(summary.get('nll_at_model_temperature'))} (all above at temperature 1)"
         )

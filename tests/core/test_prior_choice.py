@@ -10,7 +10,7 @@ from pfedgp_core.prior_choice import prior_choice
 from pfedgp_core.registry import METHODS, VARIANTS
 
 MANY = {"clients": 50}
-WITHOUT = "without, as pfedgp run has it: --preset zero-mean"
+WITHOUT = "without one, which is the default of pfedgp run: --preset zero-mean"
 HEAD, WITH = "Prior mean: a softmax head that the clients share", "with a shared head: --preset shared-head"
 
 

@@ -14,7 +14,7 @@ HEAD = "Prior mean: a softmax head that the clients share, as the run has 300 vi
 def test_a_run_of_defaults_has_a_shared_head_and_says_so() -> None:
     settings, notes = collect({}, {}, [])
     assert (settings.gp.prior_mean, settings.objective, settings.gp.output_scale) == ("head", "softmax", 4.0)
-    assert notes == (f"{HEAD}; without, as pfedgp run has it: --preset zero-mean.",)
+    assert notes == (f"{HEAD}; without one, which is the default of pfedgp run: --preset zero-mean.",)
 
 
 @pytest.mark.parametrize("preset", ["zero-mean", "shared-head", "paper"])

@@ -60,6 +60,8 @@ def map_classes(names: Sequence[str], class_names: Sequence[str]) -> np.ndarray:
         near = difflib.get_close_matches(unknown[0], list(class_names), n=3)
         meant = [name for name in near if not _may_deny(name, unknown[0])]
         hint = f"did you mean {meant[0]!r}?" if meant else "rename it, or leave its samples out."
+        if case := [name for name in class_names if name.casefold() == unknown[0].casefold()]:
+            hint = f"did you mean {case[0]!r}? In names this short capitals count."
         raise DataError(
             f"The class {cut(unknown[0], 60)!r} is none of the federation's {len(class_names)} classes "
             f"({few(class_names, 10)}): {hint}"

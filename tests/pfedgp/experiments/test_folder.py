@@ -17,13 +17,19 @@ def claim(folder: Path, text: str, budget: float = 1.0, search: bool = False) ->
         opened.claim(experiment, select(experiment, budget=budget), search)
 
 
+def begun(folder: Path, text: str = TEXT, search: bool = False) -> None:
+    """A folder in which a run of the experiment has begun."""
+    claim(folder, text, search=search)
+    (folder / "runs" / "full.two.seed-0").mkdir(parents=True)
+
+
 def test_the_same_experiment_goes_on(tmp_path: Path) -> None:
-    claim(tmp_path / "out", TEXT)
+    begun(tmp_path / "out")
     claim(tmp_path / "out", TEXT)
 
 
 def test_rows_columns_seeds_and_the_papers_numbers_may_change(tmp_path: Path) -> None:
-    claim(tmp_path / "out", TEXT)
+    begun(tmp_path / "out")
     more = TEXT.replace("seeds = [0, 1]", "seeds = [5]").replace("80.0", "81.0")
     claim(tmp_path / "out", f'{more}\n[rows.fedper]\nsettings = {{ method = "fedper" }}\n')
 
@@ -36,19 +42,27 @@ def test_rows_columns_seeds_and_the_papers_numbers_may_change(tmp_path: Path) ->
     ],
 )
 def test_another_setting_is_named(tmp_path: Path, old: str, new: str, expected: str) -> None:
-    claim(tmp_path / "out", TEXT)
+    begun(tmp_path / "out")
     with pytest.raises(ConfigError, match=expected):
         claim(tmp_path / "out", TEXT.replace(old, new))
 
 
 def test_another_budget_is_named(tmp_path: Path) -> None:
-    claim(tmp_path / "out", TEXT)
+    begun(tmp_path / "out")
     with pytest.raises(ConfigError, match=r"budget = 1\.0, and this call has 0\.5: give another folder"):
         claim(tmp_path / "out", TEXT, budget=0.5)
 
 
+def test_a_folder_in_which_no_run_has_begun_takes_another(tmp_path: Path) -> None:
+    claim(tmp_path / "out", TEXT)
+    claim(tmp_path / "out", TEXT.replace("rounds = 3", "rounds = 4"), budget=0.5)
+    (tmp_path / "out" / "runs" / "full.two.seed-0").mkdir(parents=True)
+    with pytest.raises(ConfigError, match=r"budget = 0\.5, and this call has 1\.0"):
+        claim(tmp_path / "out", TEXT)
+
+
 def test_another_grid_is_named_where_it_is_searched(tmp_path: Path) -> None:
-    claim(tmp_path / "out", TEXT, search=True)
+    begun(tmp_path / "out", search=True)
     with pytest.raises(ConfigError, match="learning-rate of fedavg"):
         claim(tmp_path / "out", TEXT.replace("[0.1, 0.05]", "[0.1, 0.01]"), search=True)
 

@@ -77,7 +77,7 @@ def test_markdown_says_that_the_budget_is_not_the_papers(written: Path) -> None:
     text = (written / "table.md").read_text()
     assert "Budget 0.5: rounds, evaluate-every" in text
     assert "The numbers of the paper are of its whole budget." in text
-    assert "pfedgp experiment small --budget 0.5" in text
+    assert "pfedgp experiment small.toml --budget 0.5" in text
 
 
 def test_every_line_of_a_markdown_table_has_as_many_cells(written: Path) -> None:

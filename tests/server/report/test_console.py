@@ -101,32 +101,6 @@ def test_a_good_round_is_one_line(reporter: ConsoleReporter, out: io.StringIO) -
     )
 
 
-def ends(out: io.StringIO) -> list[str]:
-    """What follows the time left in each line."""
-    return [line.partition("ETA ")[2].partition(" s")[2].strip() for line in out.getvalue().splitlines()]
-
-
-def test_where_few_clients_gain_the_line_says_so(reporter: ConsoleReporter, out: io.StringIO) -> None:
-    scores = {5: (0.5, True), 6: (0.6, False), 7: (0.4, True), 8: (0.4, True), 9: (0.3, False), 10: (None, False)}
-    for t, (score, best) in scores.items():
-        reporter.round(RECORD | {"round": t, "validation_accuracy": score, "best": best})
-    few, most = "not best, as few clients gain", "best so far for most clients"
-    assert ends(out) == ["best so far", few, most, "best so far", "", ""]
-
-
-def test_own_classes_are_shown_where_they_decide(reporter: ConsoleReporter, out: io.StringIO) -> None:
-    record = RECORD | {"validation_accuracy": 0.2, "validation_own_accuracy": 0.64, "best": True}
-    reporter.round(record)
-    reporter.start(Settings(best_classes="own", rounds=60), 20, Path("/runs/a"), DIGITS)
-    reporter.round(record)
-    reporter.round(record | {"round": 6, "validation_accuracy": 0.1, "validation_own_accuracy": 0.7})
-    told = [line for line in out.getvalue().splitlines() if line.startswith("round")]
-    assert "own classes" not in told[0]
-    assert "val acc 20.0 %  own classes 64.0 %  ece" in told[1]
-    assert told[2].endswith("  best so far")
-    assert "(best by own classes)" in out.getvalue()
-
-
 def test_a_slow_round_does_not_change_the_estimate(reporter: ConsoleReporter, out: io.StringIO) -> None:
     reporter.resume(6, [RECORD | {"round": t, "seconds": {"round": 1.0}} for t in range(1, 7)])
     for t, seconds in ((7, 60.0), (8, 1.0), (9, 1.0)):
@@ -274,6 +248,14 @@ def test_a_temperature_without_validation_data_is_told(reporter: ConsoleReporter
     reporter.finish([ROW], SUMMARY | TEMPERATURES | changes, Path("/runs/a"))
     assert f"at the model's temperature 0.5, as `pfedgp predict` answers (by {rule}): ece 0.030" in out.getvalue()
     assert "smallest validation ece" not in out.getvalue()
+
+
+@pytest.mark.parametrize(("method", "answers"), [("pfedgp", True), ("whitened", True), ("fedavg", False)])
+def test_methods_whose_models_answer_nothing_say_nothing_of_predict(
+    method: str, answers: bool, reporter: ConsoleReporter, out: io.StringIO
+) -> None:
+    reporter.finish([ROW], SUMMARY | TEMPERATURES | {"method": method}, Path("/runs/a"))
+    assert ("as `pfedgp predict` answers" in out.getvalue()) is answers
 
 
 def test_without_validation_data_no_temperature_is_told(reporter: ConsoleReporter, out: io.StringIO) -> None:

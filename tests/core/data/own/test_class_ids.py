@@ -21,3 +21,9 @@ def test_integers_are_positions_unless_classes_are_called_so() -> None:
 def test_a_class_is_not_taken_for_its_opposite(unknown: str, known: str) -> None:
     with pytest.raises(DataError, match=r"rename it, or leave its samples out\.$"):
         map_classes([unknown], (known, "other"))
+
+
+@pytest.mark.parametrize("name", ["Ill", "ILL"])
+def test_a_short_name_in_other_case_is_told_that_case_counts(name: str) -> None:
+    with pytest.raises(DataError, match=r"did you mean 'ill'\? In names this short capitals count\."):
+        map_classes([name, "well"], ["critical", "ill", "well"])
