@@ -1,5 +1,6 @@
 """Named errors. Each text is one sentence that names the value and the remedy."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 __all__ = [
@@ -94,4 +95,14 @@ class PolicyError(PFedGPError):
 
 
 class RunFailedError(PFedGPError):
-    """The federation ended without a usable result."""
+    """The federation ended without a usable result.
+
+    Attributes
+    ----------
+    concerns : frozenset of str
+        Names of sites that may read the text, as it says nothing of other sites' data that they should not know.
+    """
+
+    def __init__(self, text: str, concerns: Iterable[str] = ()) -> None:
+        super().__init__(text)
+        self.concerns = frozenset(concerns)

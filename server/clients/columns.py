@@ -79,8 +79,9 @@ def with_other_columns(hellos: Sequence[Hello]) -> dict[str, str]:
 def refuse_other_columns(hellos: Sequence[Hello]) -> None:
     """Raise RunFailedError where sites that are to begin together name different columns."""
     columns = usual_columns(hellos)
-    if reasons := [reason for hello in hellos if (reason := columns_misfit(hello, columns))]:
-        raise RunFailedError(f"The sites' tables have different columns: {reasons[0]}")
+    for hello in hellos:
+        if reason := columns_misfit(hello, columns):
+            raise RunFailedError(f"The sites' tables have different columns: {reason}", [hello.name])
 
 
 def unnamed(hellos: Sequence[Hello], columns: tuple[str, ...]) -> str:

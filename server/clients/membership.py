@@ -184,7 +184,7 @@ def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
         Clients of which some have data of their own and others not, or that are not of one simulation; sites whose
         inputs have different shapes or ranges, or who have no training sample or a single class between them.
     """
-    first = hellos[0]
+    first, everybody = hellos[0], [hello.name for hello in hellos]
     for hello in hellos:
         if reason := difference(hello, first):
             raise RunFailedError(reason)
@@ -196,10 +196,11 @@ def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
         shapes = few([f"{hello.name}: {shape_text(hello.input_shape)}" for hello in hellos])
         raise RunFailedError(
             f"The sites' inputs have different shapes ({shapes}): {_to_one_shape([h.input_shape for h in hellos])}, or "
-            "leave a site out."
+            "leave a site out.",
+            everybody,
         )
     if reason := ranges_difference(hellos):
-        raise RunFailedError(f"{reason}: bring all to one, or leave a site out.")
+        raise RunFailedError(f"{reason}: bring all to one, or leave a site out.", everybody)
     columns = usual_columns(hellos)
     holders = [aligned(hello, columns) for hello in hellos if hello.n_train]
     if not holders:

@@ -1,11 +1,11 @@
 """Words for sites that are refused or whose reply was: sent to the site itself, so that its own operator reads them."""
 
-import re
 from collections.abc import Collection, Mapping
 
 from flwr.app import ConfigRecord
 from flwr.serverapp import Grid
 
+from pfedgp_core.errors import RunFailedError
 from pfedgp_core.wire.names import NOTICE
 from pfedgp_core.wire.notice import notice
 from server.flower.messages import exchange, push, request
@@ -40,23 +40,23 @@ class Notices:
             push(grid, messages)
 
 
-def tell_the_end(grid: Grid, names: Mapping[int, str], error: str) -> None:
+def tell_the_end(grid: Grid, names: Mapping[int, str], error: RunFailedError) -> None:
     """Let sites read why a run ends before round 1; it waits for them, as Flower drops what an ended run has sent.
 
-    A site that the error does not name reads that the data do not go together, and nothing of the others' data.
+    Sites that the error does not concern read that the data do not go together, and nothing of the others' data.
 
     Parameters
     ----------
     grid : Grid
     names : mapping of int to str
         Names of the sites that are there, by node.
-    error : str
+    error : RunFailedError
         What the run's operator reads.
     """
     messages = []
     for node, name in sorted(names.items()):
-        concerned = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", error) is not None
-        why = error if concerned else "the sites' data do not go together, as its operator can read."
+        concerned = name in error.concerns
+        why = str(error) if concerned else "the sites' data do not go together, as its operator can read."
         words = notice(f"the run has ended before round 1: {why}", concerned)
         messages.append(request(NOTICE, node, ConfigRecord(words), None, LAST_WORDS))
     for _ in exchange(grid, messages, LAST_WORDS, dict(names)):

@@ -74,7 +74,7 @@ def wait_for_clients(roster: "Roster", grid: Grid, meanwhile: Callable[[], objec
                     roster.freeze()
                 except RunFailedError as error:
                     if roster.own_data:
-                        tell_the_end(grid, {client.node_id: client.name for client in roster.online()}, str(error))
+                        tell_the_end(grid, {client.node_id: client.name for client in roster.online()}, error)
                     raise
                 roster.started = True
                 return

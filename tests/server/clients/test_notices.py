@@ -15,7 +15,7 @@ from server.clients.notices import Notices, tell_the_end
 from server.clients.roster import Roster
 from server.clients.waiting import wait_for_clients
 from tests.fakegrid import FakeGrid
-from tests.own_sites import OWN, OwnGrid, in_other_units, rows_of, table
+from tests.own_sites import OWN, OwnGrid, archive, in_other_units, rows_of, table
 
 
 @pytest.fixture(autouse=True)
@@ -81,16 +81,29 @@ def test_a_run_that_ends_waits_shortly_for_sites_that_do_not_answer(monkeypatch:
     grid = FakeGrid(client_app, 1)
     (node,) = grid.contexts
     grid.offline.add(0)
-    tell_the_end(grid, {node: "ward"}, "ward lacks a column.")
+    tell_the_end(grid, {node: "ward"}, RunFailedError("ward lacks a column.", ["ward"]))
     assert len(grid.sent) == 1
 
 
-@pytest.mark.parametrize(("name", "concerned"), [("ward", True), ("ward-2", True), ("war", False), ("ward-20", False)])
-def test_a_site_is_concerned_where_its_whole_name_stands(name: str, concerned: bool) -> None:
+@pytest.mark.parametrize(("name", "concerned"), [("ward", True), ("the", False)])
+def test_a_site_whose_name_is_a_word_is_not_concerned_by_that(name: str, concerned: bool) -> None:
     grid = FakeGrid(client_app, 1)
     (node,) = grid.contexts
-    tell_the_end(grid, {node: name}, "Sites have other shapes (ward: 3x32x32; ward-2: 28x28).")
-    assert grid.sent[0].content.config_records["config"][REFUSED] is concerned
+    tell_the_end(grid, {node: name}, RunFailedError("ward has the column 'hiv' beside the expected ones.", ["ward"]))
+    told = grid.sent[0].content.config_records["config"]
+    assert (told[REFUSED], "hiv" in str(told[WORDS])) == (concerned, concerned)
+
+
+def test_sites_of_different_shapes_all_read_it(tmp_path: Path) -> None:
+    sites: dict[str, Path | str] = {
+        "ward-1": table(tmp_path / "1.csv", rows_of(0, 1, of=2, part=0)),
+        "ward-2": archive(tmp_path / "2.npz", rows_of(0, 1, of=2, part=1)),
+    }
+    grid = OwnGrid(sites)
+    with pytest.raises(RunFailedError, match="different shapes"):
+        wait_for_clients(Roster(OWN.replace(min_clients=2)), grid)
+    told = [m.content.config_records["config"] for m in grid.sent if m.metadata.message_type == NOTICE]
+    assert [("different shapes" in str(each[WORDS]), each[REFUSED]) for each in told] == [(True, True)] * 2
 
 
 def test_a_reply_that_is_not_used_is_told(tmp_path: Path) -> None:
