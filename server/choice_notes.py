@@ -7,7 +7,7 @@ from pfedgp_core.config import Settings
 from pfedgp_core.metrics.summary import find_metric
 from pfedgp_core.metrics.task_report import TaskReport
 
-__all__ = ["choice_notes", "deciding"]
+__all__ = ["choice_notes"]
 
 
 def choice_notes(
@@ -30,15 +30,6 @@ def choice_notes(
     ]
 
 
-def deciding(record: Mapping[str, Any], classes: str, report: TaskReport) -> float | None:
-    """The pooled number of a round's validation by which its model is compared; None where there is none.
-
-    Where a classifier knows its client's own classes alone, a record has one number.
-    """
-    score = record.get(report.chosen_by(classes), record.get(report.score_key))
-    return None if score is None else float(score)
-
-
 def _not_the_highest(
     best: Mapping[str, Any], history: Sequence[Mapping[str, Any]], settings: Settings, report: TaskReport
 ) -> str:
@@ -47,7 +38,7 @@ def _not_the_highest(
     scores = {
         record["round"]: score
         for record in history
-        if (score := deciding(record, settings.best_classes, report)) is not None
+        if (score := report.deciding(record, settings.best_classes)) is not None
     }
     if metric is None or best["round"] not in scores:
         return ""

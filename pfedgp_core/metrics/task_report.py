@@ -89,6 +89,14 @@ class TaskReport:
         """Name in files of the score that picks the best model over ``all`` classes, or each client's ``own``."""
         return f"validation_own_{self.score}" if classes == "own" and TASKS[self.task].classes else self.score_key
 
+    def deciding(self, record: Mapping[str, Any], classes: str) -> float | None:
+        """The pooled number of a round's record by which its model is compared; None where there is none.
+
+        Where every classifier knows its client's own classes alone, a record has one number.
+        """
+        score = record.get(self.chosen_by(classes), record.get(self.score_key))
+        return None if score is None else float(score)
+
     def better(self, metrics: Mapping[str, float | int | None], best: Mapping[str, float | int | None]) -> bool:
         """Whether a model with pooled validation `metrics` replaces the one with `best`.
 

@@ -12,7 +12,6 @@ from pfedgp_core.metrics.summary import find_metric
 from pfedgp_core.metrics.task_report import CLASSIFICATION, task_report
 from pfedgp_core.registry import METHODS
 from pfedgp_core.words import counted, few, size
-from server.choice_notes import deciding
 from server.report.effective_settings import effective_settings
 from server.report.reporters import Reporter
 from server.report.time_left import TimeLeft
@@ -153,7 +152,7 @@ class ConsoleReporter(Reporter):
 
     def _standing(self, record: Mapping[str, Any]) -> list[str]:
         """Whether a model is the best so far, with a word where the pooled number alone says otherwise."""
-        score, metric = deciding(record, self._classes, self._report), find_metric(self._report.score)
+        score, metric = self._report.deciding(record, self._classes), find_metric(self._report.score)
         if score is None or metric is None:
             return []
         worth, former = metric.worth(score), self._best
