@@ -1,6 +1,6 @@
 """Named errors. Each text is one sentence that names the value and the remedy."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 
 __all__ = [
@@ -99,10 +99,10 @@ class RunFailedError(PFedGPError):
 
     Attributes
     ----------
-    concerns : frozenset of str
-        Names of sites that may read the text, as it says nothing of other sites' data that they should not know.
+    told : dict of str to str
+        What single sites may read of it, by their names: nothing of other sites' data that they should not know.
     """
 
-    def __init__(self, text: str, concerns: Iterable[str] = ()) -> None:
+    def __init__(self, text: str, told: Mapping[str, str] | None = None) -> None:
         super().__init__(text)
-        self.concerns = frozenset(concerns)
+        self.told = dict(told or {})

@@ -39,16 +39,17 @@ def _not_the_highest(
         record["round"]: score
         for record in history
         if (score := report.deciding(record, settings.best_classes)) is not None
+        and record.get("evaluated") == record.get("evaluated_of") == best.get("evaluated")  # else others measured it
     }
     if metric is None or best["round"] not in scores:
         return ""
     top = max(scores, key=lambda t: metric.worth(scores[t]))
-    if metric.worth(scores[top]) <= metric.worth(scores[best["round"]]):
+    here, there = (metric.text(scores[t]) for t in (best["round"], top))
+    if here == there or metric.worth(scores[top]) <= metric.worth(scores[best["round"]]):
         return ""
     return (
-        f"the best model is of round {best['round']} ({metric.text(scores[best['round']])}) although round {top} has "
-        f"the better pooled {metric.title} ({metric.text(scores[top])}): few clients that change far more than the "
-        "others do not decide"
+        f"the best model is of round {best['round']} ({here}) although round {top} has the better pooled "
+        f"{metric.title} ({there}): few clients that change far more than the others do not decide"
     )
 
 
@@ -56,7 +57,8 @@ def _sampling(record: Mapping[str, Any], settings: Settings, report: TaskReport)
     """That the numbers by which the best model was chosen are those of some clients, and how far they may be off."""
     if not 0 < settings.evaluate_clients < record.get("evaluated_of", 0):
         return ""
-    error = (record.get("standard_errors") or {}).get(report.score)
+    errors, own = record.get("standard_errors") or {}, report.chosen_by(settings.best_classes)
+    error = errors.get(own.removeprefix("validation_") if own in record else report.score)
     (metric,) = [metric for metric in report.metrics("validation") if metric.key == report.score]
     drawn = f"{record['evaluated']} of {record['evaluated_of']} clients, drawn anew each time (evaluate-clients)"
     stated = "n/a" if error is None else metric.text(error)

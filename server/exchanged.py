@@ -145,10 +145,19 @@ class Evaluation:
         """Of those metrics of a round's validation that have one, where the clients asked were drawn from all."""
         if not self.sampled:
             return {}
-        counted = self.counted
-        parts = [a.reply.sums.thinned(counted[name]) for name, a in self.replies.accepted.items()]
+        counted, replies = self.counted, self.replies.accepted.items()
+        parts = [a.reply.sums.thinned(counted[name]) for name, a in replies]
         metrics = {metric.key: metric.value for metric in self.report.metrics("validation")}
-        return sampling_errors(metrics, parts, self.report.sums(), self.able)
+        errors = sampling_errors(metrics, parts, self.report.sums(), self.able)
+        if all(a.reply.own is None for _, a in replies):
+            return errors
+        own = sampling_errors(
+            {f"own_{key}": value for key, value in metrics.items()},
+            [a.reply.own_or_all.thinned(counted[name]) for name, a in replies],
+            self.report.sums(),
+            self.able,
+        )
+        return errors | own
 
     def choice(self, classes: str) -> tuple[dict[str, float | int | None], dict[str, Measured]]:
         """What decides whether the model is the best one: pooled metrics, and what each client adds, by its name.

@@ -5,7 +5,7 @@ from typing import Any
 
 from pfedgp_core.config import Settings
 from pfedgp_core.methods.base import Method
-from pfedgp_core.registry import METHODS, is_gaussian
+from pfedgp_core.registry import METHODS, TASKS, is_gaussian
 from pfedgp_core.wire.encodings import FLOAT32
 from pfedgp_core.words import few
 
@@ -47,6 +47,8 @@ def unused_settings(settings: Settings, method: Method) -> list[str]:
             f"method = {settings.method} sends all bits, as its uploads are no updates: update-encoding = "
             f"{settings.update_encoding} changes nothing"
         )
+    if "best-classes" in changed and not TASKS[settings.task].classes:
+        sentences.append(f"best-classes = {settings.best_classes} changes nothing in a {settings.task}, which has none")
     return sentences + _unread_by_the_partition(settings, changed)
 
 

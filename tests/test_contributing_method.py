@@ -53,6 +53,8 @@ def test_it_runs_with_its_setting(damped: Method, tmp_path: Path) -> None:
         ("damped_elsewhere:Damped", None, "Python finds no module damped_elsewhere: .* PYTHONPATH"),
         ("damped_lacks:Damped", "import no_such_package", "cannot be imported .*no_such_package"),
         ("damped_broken:Damped", "class Damped(", "cannot be imported .SyntaxError"),
+        ("damped_quits:Damped", "raise SystemExit(0)", "cannot be imported .SystemExit"),
+        ("no_such_package.damped:Damped", None, "Python finds no module no_such_package: "),
         ("damped_empty:Damped", "", "the module damped_empty has no Damped: correct the name"),
         ("damped_other:Damped", "Damped = 1", "is no method"),
     ],

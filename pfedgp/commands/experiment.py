@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from pfedgp.experiments.catalogue import find_experiment, known_experiments
@@ -40,7 +41,7 @@ def main(args: argparse.Namespace) -> int:
             raise ConfigError("pfedgp experiment needs a NAME: see them with pfedgp experiment --list.")
         print(experiments_text(known_experiments()))
         return 0
-    experiment = read_experiment(find_experiment(args.name))
+    experiment = replace(read_experiment(find_experiment(args.name)), call=args.name)
     root = str(Path(args.data_root).expanduser().absolute()) if args.data_root else ""
     selection = select(experiment, args.rows, args.columns, args.seeds, args.budget, root)
     if args.list:

@@ -83,7 +83,7 @@ def collect(experiment: Experiment, selection: Selection, out: Path, search: boo
     folder = ExperimentFolder(out)
     if not folder.path.is_dir():
         raise ConfigError(f"There is no folder {folder.path}: give that of an experiment with --out.")
-    folder.claim(experiment, selection, search)
+    folder.claim(experiment, selection, search, write=False)
     outputs = Outputs(folder, experiment, selection, search)
     _choose(outputs, experiment, selection, search)
     outputs.write_tables()

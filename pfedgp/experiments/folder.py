@@ -56,8 +56,18 @@ class ExperimentFolder:
 
         return FileLock(self.path / ".lock", refused)
 
-    def claim(self, experiment: Experiment, selection: Selection, search: bool) -> None:
+    def claim(self, experiment: Experiment, selection: Selection, search: bool, write: bool = True) -> None:
         """Make sure that this is a folder of the experiment, and note new rows and columns of it.
+
+        Rows and columns of which no run has begun may have changed.
+
+        Parameters
+        ----------
+        experiment : Experiment
+        selection : Selection
+        search : bool
+        write : bool
+            Needs the lock; without it nothing is noted, as another process may be about to begin.
 
         Raises
         ------
@@ -66,21 +76,23 @@ class ExperimentFolder:
         DamagedStateError
             What it is cannot be read.
         """
-        wanted = _identity(experiment, selection.budget, search)
-        found = self._found() if self._begun() else {}
+        wanted, begun = _identity(experiment, selection.budget, search), self._begun()
+        found = self._found() if begun else {}
         for key in ("experiment", "budget", "search") if found else ():
             if found.get(key) != wanted[key]:
                 raise self._other(key, found.get(key), wanted[key])
         usual = Settings().to_run_config()
         for part in ("cells", "grids"):
             for name in wanted[part].keys() & found.get(part, {}).keys():
+                if not any(each.startswith(f"{name}.") for each in begun):
+                    continue
                 old, new = found[part][name], wanted[part][name]
                 for key in sorted(old.keys() | new.keys()):
                     before, now = old.get(key, usual.get(key)), new.get(key, usual.get(key))
                     if before != now:
                         raise self._other(f"{key} of {name}", before, now)
         merged = {part: found.get(part, {}) | wanted[part] for part in ("cells", "grids")}
-        if found != wanted | merged:
+        if write and found != wanted | merged:
             write_whole(self.path / _FILE, json.dumps(wanted | merged, indent=1) + "\n")
 
     def _other(self, key: str, found: object, wanted: object) -> ConfigError:
@@ -89,10 +101,10 @@ class ExperimentFolder:
             "another folder with --out."
         )
 
-    def _begun(self) -> bool:
-        """Whether a run has left something; a call that was refused before has not."""
+    def _begun(self) -> list[str]:
+        """What runs have left, by names that begin with their cell's; a call that was refused before has left none."""
         parts = [self.path / part for part in ("cells", "runs")]
-        return any(any(not each.name.startswith(".") for each in part.iterdir()) for part in parts if part.is_dir())
+        return [each.name for part in parts if part.is_dir() for each in part.iterdir() if each.name[0] != "."]
 
     def _found(self) -> dict[str, Any]:
         with kept(self.path / _FILE):

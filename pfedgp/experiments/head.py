@@ -1,8 +1,8 @@
 """What stands above a table: where it is from, with which seeds, rounds, commit and machine, and what was scaled."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 
-from pfedgp.experiments.catalogue import known_experiments
 from pfedgp.experiments.cells import Selection
 from pfedgp.experiments.estimates import Entry
 from pfedgp.experiments.search import Choice
@@ -15,8 +15,7 @@ __all__ = ["command", "head_lines"]
 
 def command(experiment: Experiment, selection: Selection, search: bool) -> str:
     """The call that makes the table again."""
-    name = experiment.name
-    words = ["pfedgp experiment", name if name in known_experiments() else f"{name}.toml"]
+    words = ["pfedgp experiment", shlex.quote(experiment.call or experiment.name)]
     words += ["--rows", *selection.rows] if selection.rows != tuple(experiment.rows) else []
     words += ["--columns", *selection.columns] if selection.columns != tuple(experiment.columns) else []
     words += ["--seeds", *map(str, selection.seeds)] if selection.seeds != experiment.seeds else []

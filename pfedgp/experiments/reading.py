@@ -158,6 +158,11 @@ def _check_bounds(experiment: Experiment, row: Row) -> None:
 
 
 def _check_cells(experiment: Experiment, row: Row) -> None:
+    if "best-classes" in row.grid:
+        raise ConfigError(
+            f"row {row.name!r} has best-classes in its grid, whose candidates' numbers would be over different "
+            "classes: give one value in its settings."
+        )
     if len(row.candidates) > experiment.search.candidates:
         raise ConfigError(
             f"row {row.name!r} has a grid of {len(row.candidates)} candidates, more than the "

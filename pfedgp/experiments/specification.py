@@ -153,6 +153,8 @@ class Experiment:
         Of settings below those of all cells; empty: none.
     curves : bool
         Whether rows are compared at equal rounds, bytes and CPU seconds too.
+    call : str
+        How a command names it: its name or, of a file of one's own, the path that was given.
     """
 
     name: str
@@ -169,6 +171,7 @@ class Experiment:
     search: Search
     preset: str = ""
     curves: bool = False
+    call: str = ""
 
     @property
     def percent(self) -> bool:

@@ -68,11 +68,15 @@ def _chosen(rows: Sequence[Entry]) -> str:
     own = [
         entry.row.title.replace("|", "/")
         for entry in rows
-        if any(result["settings"].get("best-classes") == "own" for result in entry.results)
+        if any(_by_own(result["settings"]) for result in entry.results)
     ]
     said = "`round`: of the model that was tested, the best on validation data over all classes that it knows"
     said += f"; over each client's own classes for: {', '.join(own)}" if own else ""
     return f"{said}. Few clients that change far more than the others do not decide it."
+
+
+def _by_own(settings: Mapping[str, object]) -> bool:
+    return settings.get("best-classes") == "own" and settings.get("task", "classification") == "classification"
 
 
 def _rounds(entry: Entry) -> str:

@@ -1,7 +1,9 @@
 """The threshold and the prediction sets of ``pfedgp predict``, and what each of them stands on."""
 
 import argparse
+import filecmp
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -84,7 +86,7 @@ def prediction_rules(site: "SavedSite", args: argparse.Namespace, temperature: f
     if args.sets is not None:
         sets, note = _sets(site, args, temperature, kept)
         notes.append(note)
-    if kept is not None and args.calibration.resolve() == args.data.resolve():
+    if kept is not None and _same(args.calibration, args.data):
         notes.append(
             "The samples are those of --calibration, by which this was found: how often it is right on them is no test."
         )
@@ -99,7 +101,7 @@ def _threshold(
         bins = FederationBins.read(args.calibration, temperature)
         candidates, samples = from_bins(bins.tested, bins.reference, delta), bins.tested.n
         whose = "test samples of the federation as a whole, not of this site by itself"
-        if not site.took_part:
+        if site.model.participants and not site.took_part:
             whose += (
                 f"; no site named {site.name!r} trained this model, so it holds here if these samples are like theirs"
             )
@@ -138,3 +140,10 @@ def _left_out(site: "SavedSite", temperature: float) -> _Known:
     probabilities = np.exp(site.classifier.leave_one_out_log_proba())
     columns = label_columns(site.classifier.classes_, site.samples.labels)
     return _Known(temperature_scale(probabilities / probabilities.sum(axis=1, keepdims=True), temperature), columns)
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two paths are of the same folder, or of files with the same content."""
+    if one.is_file() and other.is_file():
+        return filecmp.cmp(one, other, shallow=False)
+    return one.resolve() == other.resolve()

@@ -101,6 +101,11 @@ def check_keys(keys: Sequence[str]) -> None:
     """Refuse settings that are named twice, or that a sweep has an option of its own for, with a ConfigError."""
     if "seed" in keys:
         raise ConfigError("A sweep does not choose a seed: give --seeds to run each candidate under several.")
+    if "best-classes" in keys:
+        raise ConfigError(
+            "A sweep does not choose best-classes: its candidates' numbers would be over different classes. Give one "
+            "value for all with --set."
+        )
     if twice := sorted({key for key in keys if keys.count(key) > 1}):
         raise ConfigError(f"{twice[0]} is given twice: name each setting once, in --over or --range.")
     if not keys:

@@ -135,7 +135,7 @@ def _imported(path: str) -> type[Method]:
         found = getattr(importlib.import_module(module), name)
     except AttributeError as error:
         raise ConfigError(f"method = {path!r}: the module {module} has no {name}: correct the name.") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if isinstance(error, ModuleNotFoundError) and error.name in (module, module.partition(".")[0]):
             raise ConfigError(
                 f"method = {path!r}: Python finds no module {error.name}: install its package, name the folder of its "

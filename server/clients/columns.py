@@ -79,9 +79,8 @@ def with_other_columns(hellos: Sequence[Hello]) -> dict[str, str]:
 def refuse_other_columns(hellos: Sequence[Hello]) -> None:
     """Raise RunFailedError where sites that are to begin together name different columns."""
     columns = usual_columns(hellos)
-    for hello in hellos:
-        if reason := columns_misfit(hello, columns):
-            raise RunFailedError(f"The sites' tables have different columns: {reason}", [hello.name])
+    if told := {hello.name: reason for hello in hellos if (reason := columns_misfit(hello, columns))}:
+        raise RunFailedError(f"The sites' tables have different columns: {next(iter(told.values()))}", told)
 
 
 def unnamed(hellos: Sequence[Hello], columns: tuple[str, ...]) -> str:

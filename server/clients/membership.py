@@ -184,7 +184,7 @@ def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
         Clients of which some have data of their own and others not, or that are not of one simulation; sites whose
         inputs have different shapes or ranges, or who have no training sample or a single class between them.
     """
-    first, everybody = hellos[0], [hello.name for hello in hellos]
+    first = hellos[0]
     for hello in hellos:
         if reason := difference(hello, first):
             raise RunFailedError(reason)
@@ -194,13 +194,17 @@ def common_spec(hellos: Sequence[Hello], settings: Settings) -> DataSpec:
     refuse_other_columns(hellos)
     if len({hello.input_shape for hello in hellos}) > 1:
         shapes = few([f"{hello.name}: {shape_text(hello.input_shape)}" for hello in hellos])
+        remedy = _to_one_shape([hello.input_shape for hello in hellos])
         raise RunFailedError(
-            f"The sites' inputs have different shapes ({shapes}): {_to_one_shape([h.input_shape for h in hellos])}, or "
-            "leave a site out.",
-            everybody,
+            f"The sites' inputs have different shapes ({shapes}): {remedy}, or leave a site out.",
+            {
+                hello.name: f"the sites' inputs have different shapes; {_inputs_of(hello)}: {remedy}."
+                for hello in hellos
+            },
         )
     if reason := ranges_difference(hellos):
-        raise RunFailedError(f"{reason}: bring all to one, or leave a site out.", everybody)
+        text = f"{reason}: bring all to one, or leave a site out."
+        raise RunFailedError(text, dict.fromkeys((hello.name for hello in hellos), text))
     columns = usual_columns(hellos)
     holders = [aligned(hello, columns) for hello in hellos if hello.n_train]
     if not holders:

@@ -43,7 +43,7 @@ class Notices:
 def tell_the_end(grid: Grid, names: Mapping[int, str], error: RunFailedError) -> None:
     """Let sites read why a run ends before round 1; it waits for them, as Flower drops what an ended run has sent.
 
-    Sites that the error does not concern read that the data do not go together, and nothing of the others' data.
+    Sites of which the error says nothing read that it is so, and nothing of the others' data.
 
     Parameters
     ----------
@@ -55,9 +55,8 @@ def tell_the_end(grid: Grid, names: Mapping[int, str], error: RunFailedError) ->
     """
     messages = []
     for node, name in sorted(names.items()):
-        concerned = name in error.concerns
-        why = str(error) if concerned else "the sites' data do not go together, as its operator can read."
-        words = notice(f"the run has ended before round 1: {why}", concerned)
+        why = error.told.get(name, "its operator reads why.")
+        words = notice(f"the run has ended before round 1: {why}", name in error.told)
         messages.append(request(NOTICE, node, ConfigRecord(words), None, LAST_WORDS))
     for _ in exchange(grid, messages, LAST_WORDS, dict(names)):
         pass

@@ -73,8 +73,7 @@ def wait_for_clients(roster: "Roster", grid: Grid, meanwhile: Callable[[], objec
                     _tell_of_unfit(roster)
                     roster.freeze()
                 except RunFailedError as error:
-                    if roster.own_data:
-                        tell_the_end(grid, {client.node_id: client.name for client in roster.online()}, error)
+                    _tell_the_end(roster, grid, error)
                     raise
                 roster.started = True
                 return
@@ -92,6 +91,18 @@ def wait_for_clients(roster: "Roster", grid: Grid, meanwhile: Callable[[], objec
                 logger.info("waiting: %s", text)
             said, next_log = text, now + WAITING_LOG_INTERVAL
         poll.sleep(settings.wait_timeout)
+
+
+def _tell_the_end(roster: "Roster", grid: Grid, error: RunFailedError) -> None:
+    """Let sites with own data read why the run ends; whatever becomes of that, it ends for its own reason."""
+    if not roster.own_data:
+        return
+    try:
+        names = {client.node_id: client.name for client in roster.online()}
+        roster.refresh(grid)  # those that were refused just now read that first
+        tell_the_end(grid, names, error)
+    except Exception as failure:  # noqa: BLE001 (a grid may raise anything)
+        logger.warning("sites could not be told why the run ends (%s)", type(failure).__name__)
 
 
 def wait_for_returning(roster: "Roster", grid: Grid) -> None:

@@ -39,7 +39,7 @@ class ConsoleReporter(Reporter):
         self._stream = stream
         self._report = CLASSIFICATION
         self._rounds, self._drawn, self._classes = 0, 0, "all"
-        self._best: float | None = None  # how good the best model is by the number that is pooled
+        self._best: tuple[float, str] | None = None  # how good the best model is by the pooled number, and its text
         self._counters: Counter[str] = Counter()
         self._left = TimeLeft(Settings(), 1, own_data=False)
 
@@ -145,21 +145,32 @@ class ConsoleReporter(Reporter):
             error = (record.get("standard_errors") or {}).get(metric.key)
             spread = f" +- {'n/a' if error is None else metric.text(error)}" if drawn or error is not None else ""
             shown.append(line.format("-" if value is None else metric.text(value) + spread))
-            own = record.get(self._report.chosen_by(self._classes))
-            if metric.key == self._report.score and self._classes == "own" and own is not None:
-                shown.append(f"own classes {metric.text(own):>5}")
+            if metric.key == self._report.score:
+                shown += self._own(record, metric)
         return "val " + "  ".join(shown)
+
+    def _own(self, record: Mapping[str, Any], metric: Metric) -> list[str]:
+        """The number over own classes, where it decides and a record has one."""
+        key = self._report.chosen_by(self._classes)
+        if key == self._report.score_key or (own := record.get(key)) is None:
+            return []
+        error = (record.get("standard_errors") or {}).get(f"own_{metric.key}")
+        return [f"own classes {metric.text(own):>5}{'' if error is None else f' +- {metric.text(error)}'}"]
 
     def _standing(self, record: Mapping[str, Any]) -> list[str]:
         """Whether a model is the best so far, with a word where the pooled number alone says otherwise."""
         score, metric = self._report.deciding(record, self._classes), find_metric(self._report.score)
         if score is None or metric is None:
             return []
-        worth, former = metric.worth(score), self._best
+        # Where not all measure, a number is of other clients than the one before.
+        alike = record.get("evaluated") == record.get("evaluated_of")
+        shown, former = metric.text(score), self._best
+        higher = former is not None and metric.worth(score) > former[0] and shown != former[1]
+        lower = former is not None and metric.worth(score) < former[0] and shown != former[1]
         if record.get("best"):
-            self._best = worth
-            return ["best so far" if former is None or worth >= former else "best so far for most clients"]
-        return ["not best, as few clients gain"] if former is not None and worth > former else []
+            self._best = metric.worth(score), shown
+            return ["best so far for most clients" if lower and alike else "best so far"]
+        return ["not best, as few clients gain"] if higher and alike else []
 
     def _federated(self, summary: Mapping[str, Any]) -> list[str]:
         """The pooled metrics; in regression also what the clients' training means alone would give."""
@@ -196,8 +207,8 @@ def _temperatures(summary: Mapping[str, Any]) -> list[str]:
     """What the model's temperature does to the test metrics, and after it the paper's choice of one."""
     lines = []
     if summary.get("model_temperature") is not None:
-        method = METHODS.get(summary.get("method", ""))
-        answers = ", as `pfedgp predict` answers" if method is None or method.load().onboards else ""
+        method = METHODS.get(summary.get("method", "pfedgp"))  # one of one's own is not asked
+        answers = ", as `pfedgp predict` answers" if method is not None and method.load().onboards else ""
         rule = f" (by {summary['temperature_rule']})" if summary.get("temperature_rule") else ""
         lines.append(
             f"at the model's temperature {summary['model_temperature']:.3g}{answers}{rule}: "

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pfedgp_core.config import Settings
 from pfedgp_core.metrics.task_report import task_report
-from pfedgp_core.registry import TASKS, is_gaussian
+from pfedgp_core.registry import METHODS, TASKS, is_gaussian
 from pfedgp_core.words import counted
 from server.run.origin import Origin
 
@@ -56,7 +56,9 @@ def _sample(settings: Settings) -> str:
 
 
 def _own_settings(settings: Settings) -> list[str]:
-    """The method's own settings, as the run has them."""
+    """The method's own settings, as the run has them; of one that is not in the registry those that were given."""
+    if settings.method not in METHODS:
+        return [f"{key} {value}" for key, value in settings.own.given if key.partition(".")[0] not in METHODS]
     group = f"{settings.method}."
     return [
         f"{key.removeprefix(group)} {value}"

@@ -49,3 +49,22 @@ def test_what_decides_is_compared() -> None:
 
 def test_without_validation_there_is_nothing_to_say() -> None:
     assert told(accuracies("accuracy", None, None), 2) == told({}, 0) == []
+
+
+def test_numbers_of_other_clients_are_not_compared() -> None:
+    found = accuracies("accuracy", 0.5, 0.9, 0.7)
+    for record, (evaluated, able) in zip(found.values(), [(6, 10), (6, 10), (10, 10)], strict=True):
+        record |= {"evaluated": evaluated, "evaluated_of": able}
+    assert told(found, 1) == told(found, 3) == []
+
+
+def test_numbers_that_read_alike_are_not_told() -> None:
+    assert told(accuracies("accuracy", 0.90004, 0.90001), 2) == []
+
+
+def test_the_error_is_that_of_the_number_that_decides() -> None:
+    record = {"validation_accuracy": 0.1, "validation_own_accuracy": 0.6, "evaluated": 3, "evaluated_of": 9}
+    record |= {"standard_errors": {"accuracy": 0.01, "own_accuracy": 0.05}}
+    for settings, error in ((ALL, "1.0 %"), (OWN, "5.0 %")):
+        (note,) = told({1: record}, 1, settings.replace(evaluate_clients=3))
+        assert note.endswith(f"the best model's accuracy has a standard error of {error}")

@@ -36,6 +36,12 @@ def test_settings_of_gaussian_processes_are_under_a_method_without_any() -> None
     assert said(method="lda", gp__sweeps=7) == []
 
 
+def test_a_regression_has_no_classes_to_choose_by() -> None:
+    (sentence,) = said(task="regression", dataset="diabetes", best_classes="own")
+    assert sentence == "best-classes = own changes nothing in a regression, which has none"
+    assert said(best_classes="own") == []
+
+
 def test_a_method_whose_uploads_are_no_updates_sends_all_bits() -> None:
     (sentence,) = said(method="fola", update_encoding="int8")
     assert sentence == (

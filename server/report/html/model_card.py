@@ -90,7 +90,8 @@ def _details(run: RunFiles) -> dict[str, str]:
 
 
 def _by_own(settings: Mapping[str, Any]) -> str:
-    return "over own classes " if settings.get("best-classes") == "own" else ""
+    own = settings.get("best-classes") == "own" and settings.get("task") == "classification"
+    return "over own classes " if own else ""
 
 
 def _head(settings: Mapping[str, Any]) -> str:

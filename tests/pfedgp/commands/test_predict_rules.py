@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -78,8 +79,10 @@ def test_the_accuracy_of_the_answers_that_are_given_is_told(here: Path, capsys: 
 def test_samples_that_chose_the_rule_do_not_test_it(
     options: tuple[str, ...], here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    predict(*options, "--calibration", "kept.csv", "--data", "./kept.csv")
-    assert "The samples are those of --calibration" in capsys.readouterr().err
+    shutil.copy("kept.csv", "copy.csv")
+    for data in ("./kept.csv", "copy.csv"):
+        predict(*options, "--calibration", "kept.csv", "--data", data)
+        assert "The samples are those of --calibration" in capsys.readouterr().err
 
 
 def test_a_risk_by_the_federation_s_bins(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,7 +115,7 @@ def by_bins(sums: MetricSums, reference: MetricSums, capsys: pytest.CaptureFixtu
     rule = choose_threshold(from_bins(sums, reference, 0.1), sums.n, 0.3, 0.1)
     said = capsys.readouterr().err
     assert f"From confidence {rule.threshold:.4g} on" in said
-    assert "no site named 'ward-3' trained this model, so it holds here if these samples are like theirs" in said
+    assert "no site named" not in said  # of this model it is not known who trained it
     for row in found:
         largest = max(float(row["p:ill"]), float(row["p:well"]))
         assert row["abstain"] == str(int(largest < rule.threshold))
@@ -121,6 +124,21 @@ def by_bins(sums: MetricSums, reference: MetricSums, capsys: pytest.CaptureFixtu
     )
     Path("calibration.json").write_text(json.dumps({"temperatures": [{"temperature": 0.5}]}))
     assert "is no calibration.json" in refusal(capsys, *RISK, "--calibration", "calibration.json")
+
+
+@pytest.mark.parametrize(("participants", "stranger"), [(("ward-3", "ward-4"), False), (("ward-4",), True)])
+def test_a_site_that_did_not_train_is_told_whose_risk_it_is(
+    participants: tuple[str, ...], stranger: bool, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site, inputs = table_site(), rows(800, seed=6)
+    site = replace(site, model=replace(site.model, participants=participants))
+    site.save("trained")
+    sums = metric_sums(site.predict(inputs).probabilities, (np.array(names(inputs)) == "well").astype(int))
+    at = {"temperature": 0.5, "validation": sums.to_dict(), "test": sums.to_dict()}
+    Path("calibration.json").write_text(json.dumps({"temperatures": [at]}))
+    predict(*RISK, "--calibration", "calibration.json", "--site", "trained")
+    words = "no site named 'ward-3' trained this model, so it holds here if these samples are like theirs"
+    assert (words in capsys.readouterr().err) is stranger
 
 
 def test_sets(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,8 @@ def claim(folder: Path, text: str, budget: float = 1.0, search: bool = False) ->
 def begun(folder: Path, text: str = TEXT, search: bool = False) -> None:
     """A folder in which a run of the experiment has begun."""
     claim(folder, text, search=search)
-    (folder / "runs" / "full.two.seed-0").mkdir(parents=True)
+    for name in ("full.two.seed-0", "fedavg.two.seed-0", "fedavg.five.seed-0"):
+        (folder / "runs" / name).mkdir(parents=True)
 
 
 def test_the_same_experiment_goes_on(tmp_path: Path) -> None:
@@ -58,6 +59,27 @@ def test_a_folder_in_which_no_run_has_begun_takes_another(tmp_path: Path) -> Non
     claim(tmp_path / "out", TEXT.replace("rounds = 3", "rounds = 4"), budget=0.5)
     (tmp_path / "out" / "runs" / "full.two.seed-0").mkdir(parents=True)
     with pytest.raises(ConfigError, match=r"budget = 0\.5, and this call has 1\.0"):
+        claim(tmp_path / "out", TEXT)
+
+
+def test_collecting_notes_nothing(tmp_path: Path) -> None:
+    """Another process may have the folder, and be about to begin its first run."""
+    claim(tmp_path / "out", TEXT)
+    kept = (tmp_path / "out" / "experiment.json").read_text()
+    experiment, folder = small_experiment(tmp_path), ExperimentFolder(tmp_path / "out")
+    folder.claim(experiment, select(experiment, budget=0.5), search=False, write=False)
+    assert (tmp_path / "out" / "experiment.json").read_text() == kept
+
+
+@pytest.mark.parametrize("part", ["cells", "runs"])
+def test_rows_of_which_nothing_has_begun_may_change(part: str, tmp_path: Path) -> None:
+    claim(tmp_path / "out", TEXT)
+    other = TEXT.replace('method = "fedavg"', 'method = "fedper"')
+    assert other != TEXT
+    (tmp_path / "out" / part / "full.two.seed-0").mkdir(parents=True)
+    claim(tmp_path / "out", other)
+    (tmp_path / "out" / part / "fedavg.two.seed-0").mkdir(parents=True)
+    with pytest.raises(ConfigError, match=r"method of fedavg\.two"):
         claim(tmp_path / "out", TEXT)
 
 

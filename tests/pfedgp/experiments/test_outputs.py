@@ -2,6 +2,7 @@
 
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from pfedgp.experiments.cells import select
 from pfedgp.experiments.folder import ExperimentFolder
+from pfedgp.experiments.head import command
 from pfedgp.experiments.latex import escaped
 from pfedgp.experiments.outputs import Outputs, put_section
 from pfedgp_core.errors import ArtefactError
@@ -51,6 +53,12 @@ def test_the_round_of_the_tested_model_is_told_for_seeds_that_differ(tmp_path: P
     assert "| 3 | 40, 41 | 2 |" in (folder.path / "table.md").read_text()
 
 
+def test_the_command_names_the_file_that_was_given(tmp_path: Path) -> None:
+    experiment = replace(small_experiment(tmp_path), call="my tables/small.toml")
+    called = command(experiment, select(experiment, budget=0.5), search=False)
+    assert called == "pfedgp experiment 'my tables/small.toml' --budget 0.5"
+
+
 def test_rows_whose_round_was_chosen_over_own_classes_are_named(tmp_path: Path) -> None:
     experiment = small_experiment(tmp_path)
     selection = select(experiment, columns=["two"])
@@ -77,7 +85,7 @@ def test_markdown_says_that_the_budget_is_not_the_papers(written: Path) -> None:
     text = (written / "table.md").read_text()
     assert "Budget 0.5: rounds, evaluate-every" in text
     assert "The numbers of the paper are of its whole budget." in text
-    assert "pfedgp experiment small.toml --budget 0.5" in text
+    assert "pfedgp experiment small --budget 0.5" in text
 
 
 def test_every_line_of_a_markdown_table_has_as_many_cells(written: Path) -> None:

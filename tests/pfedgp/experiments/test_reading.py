@@ -54,6 +54,7 @@ def test_a_grid_is_all_combinations(tmp_path: Path) -> None:
         ("five = 80.0", 'five = "80"', "is no number"),
         ("candidates = 2", "candidates = 1", "a grid of 2 candidates, more than the 1"),
         ("seeds = [0, 1]", "seeds = []", "seeds = []"),
+        ("learning-rate = [0.1, 0.05]", 'best-classes = ["all", "own"]', "numbers would be over different classes"),
         ("candidates = 2", 'budget = "half"', "search.budget = 'half' is no float"),
         ("five = { rounds = 3 }", "five = 3", "five is no table"),
         ("[0.1, 0.05]", "[]", "learning-rate = [] is not a number"),

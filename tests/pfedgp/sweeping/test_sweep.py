@@ -142,6 +142,7 @@ def test_ranges() -> None:
         (["--over", "learning-rate=0.1,fast"], "is not a number"),
         (["--over", "seed=1,2"], "give --seeds"),
         (["--over", "gp.sweeps=1,2", "--over", "gp.sweeps=3,4"], "given twice"),
+        (["--over", "best-classes=all,own"], "numbers would be over different classes"),
         (["--over", "learning-rate=0.1,-2"], "learning-rate = -2"),
         (["--range", "learning-rate=0.1:0.2"], "needs --trials"),
         (["--range", "learning-rate=0.2:0.1", "--trials", "3"], "no two numbers"),

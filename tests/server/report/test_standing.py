@@ -44,3 +44,19 @@ def test_own_classes_are_shown_where_they_decide() -> None:
     own = printed(records, best_classes="own")
     assert "val acc 20.0 %  own classes 64.0 %  ece" in own[0]
     assert [line.endswith("  best so far") for line in own] == [True, True]
+
+
+def test_where_other_clients_are_drawn_a_higher_number_says_nothing() -> None:
+    drawn = {"evaluated": 6, "evaluated_of": 10}
+    records = [{"validation_accuracy": score, "best": best} | drawn for score, best in SCORES]
+    ends = [line.partition("ETA ")[2].partition(" s")[2].strip() for line in printed(records)]
+    assert ends == ["best so far", "", "best so far", "best so far", "", ""]
+
+
+def test_regression_has_no_own_classes() -> None:
+    records = [{"validation_standard_rmse": 0.7, "validation_rmse": 0.7, "best": True}]
+    out = io.StringIO()
+    reporter = ConsoleReporter(out)
+    reporter.start(Settings(task="regression", dataset="diabetes", best_classes="own"), 20, Path("/runs/a"), DIGITS)
+    reporter.round(RECORD | records[0])
+    assert "own classes" not in out.getvalue()
