@@ -45,7 +45,7 @@ def _not_the_highest(
         return ""
     top = max(scores, key=lambda t: metric.worth(scores[t]))
     here, there = (metric.text(scores[t]) for t in (best["round"], top))
-    if here == there or metric.worth(scores[top]) <= metric.worth(scores[best["round"]]):
+    if not report.clearly_better(scores[top], scores[best["round"]]):
         return ""
     return (
         f"the best model is of round {best['round']} ({here}) although round {top} has the better pooled "

@@ -14,6 +14,8 @@ from pfedgp_core.registry import PARTITIONS, TASKS
 
 __all__ = ["CLASSIFICATION", "REGRESSION", "Sums", "TaskReport", "task_report"]
 
+_CLEAR = 0.01  # a point of accuracy, or a hundredth of a deviation
+
 
 @dataclass(frozen=True)
 class TaskReport:
@@ -96,6 +98,11 @@ class TaskReport:
         """
         score = record.get(self.chosen_by(classes), record.get(self.score_key))
         return None if score is None else float(score)
+
+    def clearly_better(self, score: float, other: float) -> bool:
+        """Whether a score is better by so much that it is not a matter of a few samples."""
+        metric = find_metric(self.score)
+        return metric is not None and metric.worth(score) - metric.worth(other) > _CLEAR
 
     def better(self, metrics: Mapping[str, float | int | None], best: Mapping[str, float | int | None]) -> bool:
         """Whether a model with pooled validation `metrics` replaces the one with `best`.

@@ -8,7 +8,6 @@ from typing import Any, TextIO
 
 from pfedgp_core.config import Settings
 from pfedgp_core.metrics.base import Metric
-from pfedgp_core.metrics.summary import find_metric
 from pfedgp_core.metrics.task_report import CLASSIFICATION, task_report
 from pfedgp_core.registry import METHODS
 from pfedgp_core.words import counted, few, size
@@ -39,7 +38,7 @@ class ConsoleReporter(Reporter):
         self._stream = stream
         self._report = CLASSIFICATION
         self._rounds, self._drawn, self._classes = 0, 0, "all"
-        self._best: tuple[float, str] | None = None  # how good the best model is by the pooled number, and its text
+        self._best: float | None = None  # the pooled number of the best model
         self._counters: Counter[str] = Counter()
         self._left = TimeLeft(Settings(), 1, own_data=False)
 
@@ -159,18 +158,17 @@ class ConsoleReporter(Reporter):
 
     def _standing(self, record: Mapping[str, Any]) -> list[str]:
         """Whether a model is the best so far, with a word where the pooled number alone says otherwise."""
-        score, metric = self._report.deciding(record, self._classes), find_metric(self._report.score)
-        if score is None or metric is None:
+        score, former = self._report.deciding(record, self._classes), self._best
+        if score is None:
             return []
+        best = bool(record.get("best"))
+        self._best = score if best else former
         # Where not all measure, a number is of other clients than the one before.
-        alike = record.get("evaluated") == record.get("evaluated_of")
-        shown, former = metric.text(score), self._best
-        higher = former is not None and metric.worth(score) > former[0] and shown != former[1]
-        lower = former is not None and metric.worth(score) < former[0] and shown != former[1]
-        if record.get("best"):
-            self._best = metric.worth(score), shown
-            return ["best so far for most clients" if lower and alike else "best so far"]
-        return ["not best, as few clients gain"] if higher and alike else []
+        if former is None or record.get("evaluated") != record.get("evaluated_of"):
+            return ["best so far"] if best else []
+        if best:
+            return ["best so far for most clients" if self._report.clearly_better(former, score) else "best so far"]
+        return ["not best, as few clients gain"] if self._report.clearly_better(score, former) else []
 
     def _federated(self, summary: Mapping[str, Any]) -> list[str]:
         """The pooled metrics; in regression also what the clients' training means alone would give."""

@@ -58,8 +58,9 @@ def test_numbers_of_other_clients_are_not_compared() -> None:
     assert told(found, 1) == told(found, 3) == []
 
 
-def test_numbers_that_read_alike_are_not_told() -> None:
-    assert told(accuracies("accuracy", 0.90004, 0.90001), 2) == []
+@pytest.mark.parametrize(("higher", "notes"), [(0.90004, 0), (0.909, 0), (0.912, 1)])
+def test_a_few_samples_more_are_not_told(higher: float, notes: int) -> None:
+    assert len(told(accuracies("accuracy", higher, 0.9), 2)) == notes
 
 
 def test_the_error_is_that_of_the_number_that_decides() -> None:
