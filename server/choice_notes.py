@@ -23,10 +23,11 @@ def choice_notes(
     best_round : int
     report : TaskReport
     """
-    chosen = [record for record in history if record["round"] == best_round]
+    best = next((record for record in history if record["round"] == best_round), None)
+    if best is None:
+        return []
     return [
-        *(note for record in chosen if (note := _sampling(record, settings, report))),
-        *(note for record in chosen if (note := _not_the_highest(record, history, settings, report))),
+        note for note in (_sampling(best, settings, report), _not_the_highest(best, history, settings, report)) if note
     ]
 
 
@@ -44,9 +45,9 @@ def _not_the_highest(
     if metric is None or best["round"] not in scores:
         return ""
     top = max(scores, key=lambda t: metric.worth(scores[t]))
-    here, there = (metric.text(scores[t]) for t in (best["round"], top))
     if not report.clearly_better(scores[top], scores[best["round"]]):
         return ""
+    here, there = (metric.text(scores[t]) for t in (best["round"], top))
     return (
         f"the best model is of round {best['round']} ({here}) although round {top} has the better pooled "
         f"{metric.title} ({there}): few clients that change far more than the others do not decide"

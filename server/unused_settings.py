@@ -5,7 +5,8 @@ from typing import Any
 
 from pfedgp_core.config import Settings
 from pfedgp_core.methods.base import Method
-from pfedgp_core.registry import METHODS, TASKS, is_gaussian
+from pfedgp_core.metrics.task_report import task_report
+from pfedgp_core.registry import METHODS, is_gaussian
 from pfedgp_core.wire.encodings import FLOAT32
 from pfedgp_core.words import few
 
@@ -47,7 +48,7 @@ def unused_settings(settings: Settings, method: Method) -> list[str]:
             f"method = {settings.method} sends all bits, as its uploads are no updates: update-encoding = "
             f"{settings.update_encoding} changes nothing"
         )
-    if "best-classes" in changed and not TASKS[settings.task].classes:
+    if "best-classes" in changed and not task_report(settings.task).by_own(settings.best_classes):
         sentences.append(f"best-classes = {settings.best_classes} changes nothing in a {settings.task}, which has none")
     return sentences + _unread_by_the_partition(settings, changed)
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pfedgp.experiments.estimates import Entry, Estimate
 from pfedgp.experiments.specification import Experiment
 from pfedgp_core.files.csv_text import csv_text
+from pfedgp_core.metrics.task_report import chosen_by_own
 from pfedgp_core.words import cut, size
 
 __all__ = ["csv_table", "markdown_table", "plus_minus"]
@@ -68,15 +69,11 @@ def _chosen(rows: Sequence[Entry]) -> str:
     own = [
         entry.row.title.replace("|", "/")
         for entry in rows
-        if any(_by_own(result["settings"]) for result in entry.results)
+        if any(chosen_by_own(result["settings"]) for result in entry.results)
     ]
     said = "`round`: of the model that was tested, the best on validation data over all classes that it knows"
     said += f"; over each client's own classes for: {', '.join(own)}" if own else ""
     return f"{said}. Few clients that change far more than the others do not decide it."
-
-
-def _by_own(settings: Mapping[str, object]) -> bool:
-    return settings.get("best-classes") == "own" and settings.get("task", "classification") == "classification"
 
 
 def _rounds(entry: Entry) -> str:

@@ -12,7 +12,7 @@ from pfedgp_core.metrics.regression import RegressionSums
 from pfedgp_core.metrics.summary import Sums, find_metric, metrics_of, summarise, sums_of
 from pfedgp_core.registry import PARTITIONS, TASKS
 
-__all__ = ["CLASSIFICATION", "REGRESSION", "Sums", "TaskReport", "task_report"]
+__all__ = ["CLASSIFICATION", "REGRESSION", "Sums", "TaskReport", "chosen_by_own", "task_report"]
 
 _CLEAR = 0.01  # a point of accuracy, or a hundredth of a deviation
 
@@ -89,7 +89,11 @@ class TaskReport:
 
     def chosen_by(self, classes: str) -> str:
         """Name in files of the score that picks the best model over ``all`` classes, or each client's ``own``."""
-        return f"validation_own_{self.score}" if classes == "own" and TASKS[self.task].classes else self.score_key
+        return f"validation_own_{self.score}" if self.by_own(classes) else self.score_key
+
+    def by_own(self, classes: str) -> bool:
+        """Whether ``best-classes`` compares models over each client's own classes, where there are any."""
+        return classes == "own" and bool(TASKS[self.task].classes)
 
     def deciding(self, record: Mapping[str, Any], classes: str) -> float | None:
         """The pooled number of a round's record by which its model is compared; None where there is none.
@@ -175,3 +179,8 @@ _REPORTS = {report.task: report for report in (CLASSIFICATION, REGRESSION)}
 def task_report(task: str) -> TaskReport:
     """Return the report of ``settings.task``."""
     return _REPORTS[task]
+
+
+def chosen_by_own(settings: Mapping[str, Any]) -> bool:
+    """The same of flat settings in a file, also of a version that had no such choice."""
+    return task_report(str(settings.get("task", CLASSIFICATION.task))).by_own(str(settings.get("best-classes", "all")))

@@ -150,8 +150,8 @@ class ConsoleReporter(Reporter):
 
     def _own(self, record: Mapping[str, Any], metric: Metric) -> list[str]:
         """The number over own classes, where it decides and a record has one."""
-        key = self._report.chosen_by(self._classes)
-        if key == self._report.score_key or (own := record.get(key)) is None:
+        own = record.get(self._report.chosen_by(self._classes))
+        if own is None or not self._report.by_own(self._classes):
             return []
         error = (record.get("standard_errors") or {}).get(f"own_{metric.key}")
         return [f"own classes {metric.text(own):>5}{'' if error is None else f' +- {metric.text(error)}'}"]

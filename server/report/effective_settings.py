@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pfedgp_core.config import Settings
 from pfedgp_core.metrics.task_report import task_report
-from pfedgp_core.registry import METHODS, TASKS, is_gaussian
+from pfedgp_core.registry import METHODS, is_gaussian
 from pfedgp_core.words import counted
 from server.run.origin import Origin
 
@@ -35,20 +35,17 @@ def effective_settings(settings: Settings, n_clients: int, path: Path, origin: O
     asked = f"{'all' if s.clients_per_round >= n_clients else s.clients_per_round} in each round"
     if s.wait_share < 1:
         asked += f", which closes once {100 * s.wait_share:g} % have answered"
+    own = " (best by own classes)" if report.by_own(s.best_classes) else ""
     return {
         "data": f"{origin.data}, {s.task if origin.own else report.labels(s)}",
         "clients": f"{n_clients}, {asked}",
-        "rounds": f"{s.rounds}, validation every {s.evaluate_every}{_sample(s)}{_best(s)}, {s.aggregation} average",
+        "rounds": f"{s.rounds}, validation every {s.evaluate_every}{_sample(s)}{own}, {s.aggregation} average",
         "method": ", ".join([s.method, *_own_settings(s)]),
         **(gaussian if is_gaussian(s.method) else {"model": network}),
         "update": f"{_work(s)}, learning rate {s.learning_rate:g}, {_momentum(s)}",
         "seed": f"{s.seed}",
         "folder": f"{path}",
     }
-
-
-def _best(settings: Settings) -> str:
-    return " (best by own classes)" if settings.best_classes == "own" and TASKS[settings.task].classes else ""
 
 
 def _sample(settings: Settings) -> str:

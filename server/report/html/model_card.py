@@ -6,7 +6,7 @@ What a run cannot know, such as the use that its owners intend, stands as a ques
 from collections.abc import Mapping
 from typing import Any
 
-from pfedgp_core.metrics.task_report import task_report
+from pfedgp_core.metrics.task_report import chosen_by_own, task_report
 from pfedgp_core.registry import TASKS
 from pfedgp_core.words import counted, few
 from server.report.html.headline import all_results, ends, headline, key_results, row_estimate, worst_classes
@@ -81,17 +81,12 @@ def _details(run: RunFiles) -> dict[str, str]:
         "Sites": few([row["name"] for row in run.clients], _MOST_NAMED) or MISSING,
         "Started": str(origin.get("started", MISSING)) if isinstance(origin, Mapping) else MISSING,
         "Method": f"{run.settings.get('method')}{_head(run.settings)}, {len(run.rounds)} of "
-        f"{run.settings.get('rounds')} rounds, the best "
-        f"{_by_own(run.settings)}after round {run.summary.get('best_round', MISSING)}, "
+        f"{run.settings.get('rounds')} rounds, the best {'over own classes ' if chosen_by_own(run.settings) else ''}"
+        f"after round {run.summary.get('best_round', MISSING)}, "
         f"seed {run.settings.get('seed')}",
         "Software": made or MISSING,
         "Status": str(run.summary.get("status", "cut off")),
     }
-
-
-def _by_own(settings: Mapping[str, Any]) -> str:
-    own = settings.get("best-classes") == "own" and settings.get("task") == "classification"
-    return "over own classes " if own else ""
 
 
 def _head(settings: Mapping[str, Any]) -> str:
